@@ -1,0 +1,42 @@
+# Everything runs in .venv, which is made on first use with the versions of constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+ENV := .venv/.installed
+PYTEST_ARGS ?= # for instance -m slow
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench docs
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(ENV) ## train on digits with a hole in every image; prints errors, writes a picture
+	$(BIN)/python examples/demo.py
+
+test: check ## check, then run tests, doctests and the README's code blocks
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(ENV) ## format, lint, types and the layer rule, changing nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(ENV) ## format the code and fix what the linter can fix
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+
+bench: $(ENV) ## measure speed and memory; prints a table
+	$(BIN)/python -m benchmarks.run
+
+docs: $(ENV) ## check the links of README.md and docs
+	$(BIN)/python docs/check_links.py
+
+$(ENV): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "lacunet needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@echo "Installing into .venv; torch is a large download. This happens once."
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	@touch $@

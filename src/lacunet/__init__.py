@@ -1,0 +1,51 @@
+"""Neural networks on data with missing values as they are: NaN in, predictions out.
+
+The names below are resolved when they are first used, so that ``import lacunet`` itself
+loads neither torch nor scikit-learn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lacunet import density, exceptions, functional, nn
+    from lacunet.density import IncompleteGaussianMixture
+    from lacunet.nn import adapt
+
+    __version__: str
+
+__all__ = [
+    "IncompleteGaussianMixture",
+    "__version__",
+    "adapt",
+    "density",
+    "exceptions",
+    "functional",
+    "nn",
+]
+
+_SUBPACKAGES = frozenset({"density", "exceptions", "functional", "nn"})
+_HOMES = {
+    "IncompleteGaussianMixture": "lacunet.density",
+    "adapt": "lacunet.nn",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what ``name`` stands for, on first use (PEP 562)."""
+    if name in _SUBPACKAGES:
+        return import_module(f"lacunet.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("lacunet")
+    else:
+        msg = f"module 'lacunet' has no attribute {name!r}; it has {', '.join(__all__)}"
+        raise AttributeError(msg, name=name)
+    globals()[name] = value  # the next access finds it without this function
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names without importing what they stand for."""
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""The density F of the data: EM on incomplete rows, and a trainable torch module."""
+
+from lacunet.density._incomplete import IncompleteGaussianMixture
+from lacunet.density._mixture import GaussianMixtureDensity
+
+__all__ = ["GaussianMixtureDensity", "IncompleteGaussianMixture"]

@@ -1,0 +1,544 @@
+"""A Gaussian mixture fitted by EM to rows with holes."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from lacunet._random import torch_generator
+from lacunet.density import _parameters
+from lacunet.density._em import (
+    BLOCK_BUDGET,
+    EMResult,
+    batch_statistics,
+    blend,
+    run_em,
+    split_blocks,
+)
+from lacunet.density._start import cluster_rows, random_shares, start_components
+from lacunet.density._steps import STEPS
+from lacunet.functional import Components, ConditionalMixture
+from lacunet.functional._cells import Cells, split_cells, widen
+
+# The weight of the t-th batch in stepwise EM is (t + 2) ** -0.6: slow enough to forget
+# the start, fast enough to settle (Cappe and Moulines 2009).
+_STEP_POWER = 0.6
+
+
+class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
+    """Gaussian mixture by EM on data with missing values.
+
+    Fits, scores, samples and imputes tables in which ``NaN`` marks a missing value. No
+    row has to be complete, and nothing is filled in beforehand: EM maximises the
+    likelihood of the observed cells (Ghahramani and Jordan 1994), which is right
+    wherever values are missing at random. On complete data it is scikit-learn's
+    ``GaussianMixture``.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of Gaussians.
+    covariance_type : {"diag", "factor", "full"}, default="diag"
+        Diagonal covariances; ``rank`` factors plus a diagonal (a mixture of factor
+        analysers, the choice for many dependent columns); or full ones.
+    rank : int, default=None
+        Number of factors of "factor"; the smaller of 10 and the number of features
+        minus one (at least 1) if not given.
+    strategy : {"em", "mean"}, default="em"
+        "mean" fills the holes by column means and fits that, as the paper starts. It
+        shrinks variances and is there for comparison.
+    tol : float, default=1e-3
+        EM stops when a row's mean log likelihood gains less.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of covariances.
+    max_iter : int, default=100
+        Most iterations of EM.
+    n_init : int, default=1
+        Number of starts; the best result is kept.
+    init_params : {"kmeans", "random"}, default="kmeans"
+        Start from clusters over the observed cells, or from random responsibilities.
+    weights_init : array-like of shape (n_components,), default=None
+        Weights to start from.
+    means_init : array-like of shape (n_components, n_features), default=None
+        Means to start from.
+    precisions_init : array-like, default=None
+        Inverse covariances to start from: (n_components, n_features) for "diag",
+        (n_components, n_features, n_features) for "full".
+    warm_start : bool, default=False
+        Start from the last fit's components.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts and of the draws.
+    verbose : int, default=0
+        Print the log likelihood every so many iterations.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_ : ndarray
+        (n_components, n_features) for "diag", else
+        (n_components, n_features, n_features).
+    loadings_ : ndarray of shape (n_components, n_features, rank)
+        Of "factor".
+    noise_variances_ : ndarray of shape (n_components, n_features)
+        Of "factor".
+    converged_ : bool
+    n_iter_ : int
+        Iterations of the best start; of ``partial_fit``, the number of batches.
+    lower_bound_ : float
+        Mean log likelihood of a row's observed cells; of ``partial_fit``, that of the
+        last batch.
+    lower_bounds_ : list of float
+        The same after every iteration; it never falls.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import IncompleteGaussianMixture
+    >>> rng = np.random.RandomState(0)
+    >>> x = rng.randn(500, 1)
+    >>> X = np.hstack([x, 2 * x + 0.1 * rng.randn(500, 1)])
+    >>> X[rng.rand(500, 2) < 0.3] = np.nan
+    >>> mixture = IncompleteGaussianMixture(covariance_type="full").fit(X)
+    >>> mixture.impute([[1.0, np.nan]]).round(1)
+    array([[1., 2.]])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: Literal["diag", "factor", "full"] = "diag",
+        rank: int | None = None,
+        strategy: Literal["em", "mean"] = "em",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: Literal["kmeans", "random"] = "kmeans",
+        weights_init: Any = None,
+        means_init: Any = None,
+        precisions_init: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.rank = rank
+        self.strategy = strategy
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that NaN is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the mixture to the observed cells of ``X``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing value.
+        y : Ignored
+
+        Returns
+        -------
+        IncompleteGaussianMixture
+            Itself.
+        """
+        X = self._validate(X, reset=True)
+        _parameters.check_parameters(self, *X.shape)
+        _warn_of_empty_columns(X)
+        shift = _column_means(X)
+        if self.strategy == "mean":
+            X = np.where(np.isnan(X), shift, X)
+        random_state = check_random_state(self.random_state)
+        with torch.no_grad():
+            cells = split_cells(torch.from_numpy(X - shift))
+            result = self._best_of_starts(cells, shift, random_state)
+        if not result.converged:
+            msg = (
+                f"EM did not converge in max_iter={self.max_iter} iterations. Raise "
+                f"max_iter or tol, or try another init_params or covariance_type."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        self._keep(result.components, shift)
+        self.converged_ = result.converged
+        self.n_iter_ = len(result.lower_bounds)
+        self.lower_bound_ = result.lower_bound
+        self.lower_bounds_ = result.lower_bounds
+        return self
+
+    def _best_of_starts(
+        self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
+    ) -> EMResult:
+        blocks = self._blocks(cells)
+        warm = self.warm_start and hasattr(self, "means_")
+        best: EMResult | None = None
+        for _ in range(1 if warm else self.n_init):
+            start = (
+                _parameters.to_components(self, shift)
+                if warm
+                else self._start(cells, shift, random_state)
+            )
+            result = run_em(
+                STEPS[self.covariance_type],
+                blocks,
+                start,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                reg_covar=self.reg_covar,
+                progress=self._report if self.verbose else None,
+            )
+            if best is None or result.lower_bound > best.lower_bound:
+                best = result
+        assert best is not None
+        return best
+
+    def _start(
+        self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
+    ) -> Components:
+        wide = widen(cells, torch.zeros((), dtype=torch.float64))
+        if self.init_params == "kmeans":
+            shares = cluster_rows(wide, self.n_components, random_state)
+        else:
+            shares = random_shares(len(wide.values), self.n_components, random_state)
+        start = start_components(
+            self.covariance_type,
+            wide,
+            shares,
+            rank=_parameters.effective_rank(self.rank, wide.values.shape[1]),
+            reg_covar=self.reg_covar,
+            random_state=random_state,
+        )
+        return _parameters.override_start(self, start, shift)
+
+    def _report(self, iteration: int, bound: float) -> None:
+        if iteration % self.verbose == 0:
+            print(f"iteration {iteration}: log likelihood {bound:.6f}")  # noqa: T201
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Move the mixture towards a batch of rows (stepwise EM).
+
+        For rows that don't fit in memory: the sufficient statistics are kept as a
+        running mean over batches. The first batch sets the start, so it should have
+        many rows for each component; batches should be shuffled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing value.
+        y : Ignored
+
+        Returns
+        -------
+        IncompleteGaussianMixture
+            Itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lacunet import IncompleteGaussianMixture
+        >>> rng = np.random.RandomState(0)
+        >>> mixture = IncompleteGaussianMixture(2, random_state=0)
+        >>> for _ in range(20):
+        ...     batch = rng.randn(200, 1) + 10 * rng.randint(2, size=(200, 1))
+        ...     mixture = mixture.partial_fit(batch)
+        >>> np.sort(mixture.means_.ravel()).round()
+        array([-0., 10.])
+        """
+        if not hasattr(self, "_statistics"):
+            return self._first_batch(X)
+        X = self._validate(X, reset=False)
+        with torch.no_grad():
+            cells = split_cells(torch.from_numpy(X - self._shift))
+            components = _parameters.to_components(self, self._shift)
+            self.lower_bound_, new = batch_statistics(
+                STEPS[self.covariance_type], self._blocks(cells), components
+            )
+            share = (self.n_iter_ + 2) ** -_STEP_POWER
+            self._statistics: Any = blend(self._statistics, new, share=share)
+            self._keep(self._maximised(components), self._shift)
+        self.n_iter_ += 1
+        self.lower_bounds_.append(self.lower_bound_)
+        return self
+
+    def _first_batch(self, X: Any) -> Self:
+        with warnings.catch_warnings():
+            # The batch is a start, not a sample to be climbed to the top of.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.fit(X)
+        X = self._validate(X, reset=False)
+        self._shift = _column_means(X)
+        with torch.no_grad():
+            cells = split_cells(torch.from_numpy(X - self._shift))
+            _, statistics = batch_statistics(
+                STEPS[self.covariance_type],
+                self._blocks(cells),
+                _parameters.to_components(self, self._shift),
+            )
+        self._statistics = statistics
+        self.n_iter_ = 1
+        self.converged_ = False
+        self.lower_bounds_ = [self.lower_bound_]
+        return self
+
+    def _maximised(self, components: Components) -> Components:
+        step = STEPS[self.covariance_type]
+        moved: Components = step.maximise(self._statistics, components, self.reg_covar)
+        return moved
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._joint(X).argmax(1).numpy()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return each row's probability of each component, from its observed cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self._joint(X).softmax(1).numpy()
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, then return the likeliest component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.fit(X).predict(X)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Compute the log density of each row's observed cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            0 for a row with nothing observed.
+        """
+        return self._joint(X).logsumexp(1).numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Compute the mean log density of a row's observed cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """Compute Bayes' information criterion on ``X``; the lower the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        scores = self.score_samples(X)
+        n_parameters = _parameters.count_parameters(self)
+        return float(-2 * scores.sum() + n_parameters * np.log(len(scores)))
+
+    def aic(self, X: Any) -> float:
+        """Compute Akaike's information criterion on ``X``; the lower the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        n_parameters = _parameters.count_parameters(self)
+        return float(-2 * self.score_samples(X).sum() + 2 * n_parameters)
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Draw complete rows.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        check_is_fitted(self)
+        _parameters.check_at_least(n_samples, 1, "n_samples")
+        random_state = check_random_state(self.random_state)
+        counts = random_state.multinomial(n_samples, self.weights_)
+        labels = np.repeat(np.arange(len(counts)), counts)
+        noise = random_state.standard_normal((n_samples, self.n_features_in_))
+        roots = _parameters.covariance_roots(self)
+        rows = [
+            self.means_[k] + noise[labels == k] @ root.T for k, root in enumerate(roots)
+        ]
+        return np.concatenate(rows), labels
+
+    def impute(self, X: Any) -> np.ndarray:
+        """Fill the holes of ``X`` with their conditional means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Observed cells are returned as they were.
+        """
+        X = self._validate(X, reset=False)
+        filled = [mixture.mean().numpy() for _, mixture in self._conditionals(X)]
+        return np.concatenate(filled)
+
+    def sample_imputations(
+        self, X: Any, n_samples: int = 1, *, random_state: Any = None
+    ) -> np.ndarray:
+        """Fill the holes of ``X`` several times with draws given the observed cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n_samples : int, default=1
+            Number of completed tables.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws; the estimator's own if not given.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rows, n_features)
+            Observed cells are returned as they were.
+        """
+        _parameters.check_at_least(n_samples, 1, "n_samples")
+        seed = self.random_state if random_state is None else random_state
+        generator = torch_generator(check_random_state(seed))
+        X = self._validate(X, reset=False)
+        out = np.empty((n_samples, *X.shape))
+        for rows, mixture in self._conditionals(X):
+            out[:, rows] = mixture.sample(n_samples, generator).numpy()
+        return out
+
+    def _validate(self, X: Any, *, reset: bool) -> np.ndarray:
+        if not reset:
+            check_is_fitted(self)
+        checked: np.ndarray = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+        return checked
+
+    def _row_size(self, n_features: int) -> int:
+        """Return how many numbers a row takes while it is being looked at."""
+        rank = _parameters.effective_rank(self.rank, n_features) + 1
+        each = {"diag": 1, "factor": rank**2, "full": n_features}
+        return self.n_components * each[self.covariance_type]
+
+    def _blocks(self, cells: Cells) -> list[Cells]:
+        size = self._row_size(cells.values.shape[1])
+        return split_blocks(cells, self.covariance_type, size=size)
+
+    def _keep(self, components: Components, shift: np.ndarray) -> None:
+        for name, value in _parameters.from_components(components, shift).items():
+            setattr(self, name, value)
+
+    @torch.no_grad()
+    def _joint(self, X: Any) -> Tensor:
+        """Compute log weight plus log density of each component, (rows, components)."""
+        X = self._validate(X, reset=False)
+        components = _parameters.to_components(self, 0.0)
+        gamma = torch.zeros((), dtype=torch.float64)
+        joint = [
+            components.log_likelihood(split_cells(torch.tensor(X[rows])), gamma)
+            for rows in self._slices(X)
+        ]
+        return components.log_weights + torch.cat(joint)
+
+    def _conditionals(
+        self, X: np.ndarray
+    ) -> Iterator[tuple[slice, ConditionalMixture]]:
+        components = _parameters.to_components(self, 0.0)
+        gamma = torch.zeros((), dtype=torch.float64)
+        for rows in self._slices(X):
+            cells = split_cells(torch.tensor(X[rows]))
+            yield rows, components.condition(cells, gamma)
+
+    def _slices(self, X: np.ndarray) -> Iterator[slice]:
+        n_rows, n_features = X.shape
+        square = n_features if self.covariance_type == "full" else 1
+        size = self._row_size(n_features) * square + self.n_components * n_features
+        step = max(1, BLOCK_BUDGET // size)
+        return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def _column_means(X: np.ndarray) -> np.ndarray:
+    """Return the means of the observed cells, 0 for a column without any."""
+    observed = ~np.isnan(X)
+    count = np.maximum(observed.sum(0), 1)
+    means: np.ndarray = np.where(observed, X, 0.0).sum(0) / count
+    return means
+
+
+def _warn_of_empty_columns(X: np.ndarray) -> None:
+    empty = np.flatnonzero(np.isnan(X).all(0))
+    if len(empty):
+        msg = (
+            f"Got columns without one observed value: {empty.tolist()}. They are kept "
+            f"with mean 0 and variance 1, as nothing is known of them."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)

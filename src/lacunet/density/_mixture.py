@@ -1,0 +1,413 @@
+"""The density F as a torch module: trained with the network, or frozen."""
+
+from collections.abc import Collection
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lacunet._validation import (
+    check_batch,
+    check_choice,
+    check_gamma,
+    check_positive_int,
+    check_same_dtype,
+    check_shape,
+)
+from lacunet.functional import (
+    Components,
+    ConditionalMixture,
+    DiagComponents,
+    FactorComponents,
+    FullComponents,
+    log_likelihood,
+)
+from lacunet.functional._cells import split_cells
+
+CovarianceType = Literal["diag", "factor", "full"]
+
+PARTS = ("weights", "means", "covariances", "gamma")
+_RAW_NAMES = {
+    "weights": ("logits",),
+    "means": ("means",),
+    "covariances": ("log_variances", "loadings", "raw_cholesky"),
+    "gamma": ("log_gamma",),
+}
+
+
+class GaussianMixtureDensity(nn.Module):
+    """A mixture of Gaussians over rows that may have holes, as a trainable module.
+
+    Positive quantities are stored as logarithms and read through properties, so every
+    step of an optimiser leaves a valid density. One density may be shared by several
+    layers.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of Gaussians.
+    n_features : int
+        Number of columns.
+    covariance_type : {"diag", "factor", "full"}, default="diag"
+        Diagonal (the paper), loadings plus diagonal, or full covariances.
+    rank : int, optional
+        Number of factors; needed for "factor" and refused otherwise.
+    gamma : float or Tensor of shape (n_features,), default=0.01
+        Start of the paper's regulariser: the variance of a noise on observed values.
+        It is on the scale of the data, so standardise them, or choose it.
+    trainable : bool or collection of str, default=True
+        Which parts take gradients: all, none, or some of "weights", "means",
+        "covariances" and "gamma".
+    generator : torch.Generator, optional
+        Source of the random start of the means; torch's default one if not given.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
+
+    Attributes
+    ----------
+    weights : Tensor of shape (n_components,)
+    means : Tensor of shape (n_components, n_features)
+    gamma : Tensor of shape () or (n_features,)
+    variances : Tensor of shape (n_components, n_features)
+        Of "diag"; of "factor", the noise.
+    loadings : Tensor of shape (n_components, n_features, rank)
+        Of "factor".
+    covariances : Tensor of shape (n_components, n_features, n_features)
+        Of every type; computed from the above.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.density import GaussianMixtureDensity
+    >>> density = GaussianMixtureDensity(3, 2, trainable=("means", "gamma"))
+    >>> x = torch.tensor([[0.5, torch.nan], [torch.nan, torch.nan]])
+    >>> density.condition(x).weights.shape
+    torch.Size([2, 3])
+    >>> density.log_prob(x).shape
+    torch.Size([2])
+    """
+
+    def __init__(
+        self,
+        n_components: int,
+        n_features: int,
+        *,
+        covariance_type: CovarianceType = "diag",
+        rank: int | None = None,
+        gamma: float | Tensor = 0.01,
+        trainable: bool | Collection[str] = True,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check_positive_int(n_components, "n_components")
+        check_positive_int(n_features, "n_features")
+        check_choice(covariance_type, ("diag", "factor", "full"), "covariance_type")
+        _check_rank(rank, covariance_type)
+        check_gamma(gamma)
+        self.covariance_type = covariance_type
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        shape = (n_components, n_features)
+        self.logits = nn.Parameter(torch.zeros(n_components, **options))
+        self.means = nn.Parameter(torch.empty(shape, **options))
+        if covariance_type == "full":
+            square = torch.empty((*shape, n_features), **options)
+            self.raw_cholesky = nn.Parameter(square)
+        else:
+            self.log_variances = nn.Parameter(torch.empty(shape, **options))
+        if covariance_type == "factor":
+            self.loadings = nn.Parameter(torch.empty((*shape, rank or 0), **options))
+        noise = torch.as_tensor(gamma, dtype=self.means.dtype, device=device)
+        if noise.ndim > 0:
+            check_shape(noise, (n_features,), "gamma")
+        self.log_gamma = nn.Parameter(noise.log())
+        self.reset_parameters(generator)
+        self.set_trainable(trainable)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start with equal weights, standard normal means and unit variances."""
+        nn.init.zeros_(self.logits)
+        nn.init.normal_(self.means, generator=generator)
+        if self.covariance_type == "full":
+            nn.init.zeros_(self.raw_cholesky)  # the logarithm of a unit diagonal
+        else:
+            nn.init.zeros_(self.log_variances)
+        if self.covariance_type == "factor":
+            nn.init.normal_(self.loadings, std=0.1, generator=generator)
+
+    @classmethod
+    def from_components(
+        cls,
+        components: Components,
+        *,
+        gamma: float | Tensor = 0.01,
+        trainable: bool | Collection[str] = True,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
+        """Make a density with the given components.
+
+        Parameters
+        ----------
+        components : DiagComponents, FactorComponents or FullComponents
+            Weights, means and covariances, of one dtype on one device.
+        gamma, trainable
+            As in the constructor.
+        dtype : torch.dtype, optional
+            Of the parameters; that of the components if not given.
+
+        Returns
+        -------
+        GaussianMixtureDensity
+
+        Examples
+        --------
+        >>> import torch
+        >>> from lacunet.density import GaussianMixtureDensity
+        >>> from lacunet.functional import DiagComponents
+        >>> one = DiagComponents(torch.zeros(1), torch.ones(1, 2), torch.ones(1, 2))
+        >>> GaussianMixtureDensity.from_components(one, gamma=0.5)
+        GaussianMixtureDensity(1, 2, covariance_type='diag')
+        """
+        log_weights, means = components[:2]
+        kind, rank = _kind_and_rank(components)
+        density = cls(
+            *means.shape,
+            covariance_type=kind,
+            rank=rank,
+            gamma=gamma,
+            trainable=trainable,
+            device=means.device,
+            dtype=dtype or means.dtype,
+        )
+        with torch.no_grad():
+            density.logits.copy_(log_weights)
+            density.means.copy_(means)
+            density._store_covariances(components)
+        return density
+
+    def _store_covariances(self, components: Components) -> None:
+        if isinstance(components, FullComponents):
+            factor = torch.linalg.cholesky(components.covariances)
+            diagonal = factor.diagonal(dim1=-2, dim2=-1)
+            self.raw_cholesky.copy_(factor.tril(-1) + diagonal.log().diag_embed())
+        else:
+            self.log_variances.copy_(components.variances.log())
+        if isinstance(components, FactorComponents):
+            self.loadings.copy_(components.loadings)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        fitted: Any,
+        *,
+        gamma: float | Tensor = 0.01,
+        trainable: bool | Collection[str] = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
+        """Make a density from a fitted mixture of scikit-learn's kind.
+
+        Parameters
+        ----------
+        fitted : IncompleteGaussianMixture or sklearn.mixture.GaussianMixture
+            With covariances of type "diag", "factor" or "full".
+        gamma, trainable, device, dtype
+            As in the constructor.
+
+        Returns
+        -------
+        GaussianMixtureDensity
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lacunet.density import GaussianMixtureDensity
+        >>> from lacunet.density import IncompleteGaussianMixture
+        >>> X = np.array([[0.0, 1.0], [np.nan, 3.0], [2.0, np.nan], [1.0, 2.0]])
+        >>> mixture = IncompleteGaussianMixture().fit(X)
+        >>> GaussianMixtureDensity.from_estimator(mixture, gamma=0.1)
+        GaussianMixtureDensity(1, 2, covariance_type='diag')
+        """
+        return cls.from_components(
+            _components_of(fitted, device),
+            gamma=gamma,
+            trainable=trainable,
+            dtype=dtype or torch.get_default_dtype(),
+        )
+
+    @property
+    def n_components(self) -> int:
+        """Number of Gaussians."""
+        return self.means.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.means.shape[1]
+
+    @property
+    def weights(self) -> Tensor:
+        """Weights of the components; they sum to one."""
+        return self.logits.softmax(0)
+
+    @property
+    def gamma(self) -> Tensor:
+        """The regulariser: variance of the noise on observed values."""
+        return self.log_gamma.exp()
+
+    @property
+    def variances(self) -> Tensor:
+        """Diagonal of "diag" covariances; of "factor" ones, the noise."""
+        if self.covariance_type == "full":
+            msg = "A density with full covariances has no variances: see covariances."
+            raise AttributeError(msg)
+        # A logarithm may run off; the density stays positive all the same.
+        tiny = torch.finfo(self.log_variances.dtype).tiny
+        return self.log_variances.exp().clamp_min(tiny)
+
+    @property
+    def covariances(self) -> Tensor:
+        """Covariance matrices, whatever they are stored as."""
+        if self.covariance_type == "full":
+            factor = self._cholesky()
+            return factor @ factor.mT
+        diagonal = self.variances.diag_embed()
+        if self.covariance_type == "diag":
+            return diagonal
+        return self.loadings @ self.loadings.mT + diagonal
+
+    def _cholesky(self) -> Tensor:
+        diagonal = self.raw_cholesky.diagonal(dim1=-2, dim2=-1).exp()
+        return self.raw_cholesky.tril(-1) + diagonal.diag_embed()
+
+    @property
+    def components(self) -> Components:
+        """The record that the functions of ``lacunet.functional`` take."""
+        log_weights = self.logits.log_softmax(0)
+        if self.covariance_type == "diag":
+            return DiagComponents(log_weights, self.means, self.variances)
+        if self.covariance_type == "factor":
+            return FactorComponents(
+                log_weights, self.means, self.loadings, self.variances
+            )
+        return FullComponents(log_weights, self.means, self.covariances)
+
+    def set_trainable(self, trainable: bool | Collection[str]) -> Self:
+        """Choose which parts take gradients.
+
+        Parameters
+        ----------
+        trainable : bool or collection of str
+            All, none, or some of "weights", "means", "covariances" and "gamma".
+
+        Returns
+        -------
+        GaussianMixtureDensity
+            Itself.
+        """
+        if isinstance(trainable, bool):
+            chosen: Collection[str] = PARTS if trainable else ()
+        else:
+            chosen = (trainable,) if isinstance(trainable, str) else trainable
+        for part in chosen:
+            check_choice(part, PARTS, "trainable")
+        for part, names in _RAW_NAMES.items():
+            for name in names:
+                if isinstance(parameter := getattr(self, name, None), nn.Parameter):
+                    parameter.requires_grad_(part in chosen)
+        return self
+
+    def condition(self, x: Tensor) -> ConditionalMixture:
+        """Compute F_S of every row of ``x``, see :func:`lacunet.functional.condition`.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, n_features)
+            NaN marks a missing value.
+
+        Returns
+        -------
+        ConditionalMixture
+        """
+        check_same_dtype(check_batch(x, self.n_features), self.means)
+        return self.components.condition(split_cells(x), self.gamma)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Compute the log density of each row's observed cells, without gamma.
+
+        Add ``-density.log_prob(x).mean()`` to a loss to keep it a density of the data.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, n_features)
+            NaN marks a missing value. A row with nothing observed has log density 0.
+
+        Returns
+        -------
+        Tensor of shape (batch,)
+        """
+        check_same_dtype(check_batch(x, self.n_features), self.means)
+        return log_likelihood(x, self.components)
+
+    forward = log_prob
+
+    def extra_repr(self) -> str:  # noqa: D102
+        rank = f", rank={self.loadings.shape[-1]}" if hasattr(self, "loadings") else ""
+        return (
+            f"{self.n_components}, {self.n_features}, "
+            f"covariance_type={self.covariance_type!r}{rank}"
+        )
+
+
+def _check_rank(rank: int | None, covariance_type: str) -> None:
+    if covariance_type == "factor":
+        check_positive_int(rank, "rank")
+    elif rank is not None:
+        msg = f"Got rank={rank!r}, but expected None: {covariance_type!r} has no rank."
+        raise ValueError(msg)
+
+
+def _kind_and_rank(components: Components) -> tuple[CovarianceType, int | None]:
+    if isinstance(components, DiagComponents):
+        return "diag", None
+    if isinstance(components, FactorComponents):
+        return "factor", components.loadings.shape[-1]
+    if isinstance(components, FullComponents):
+        return "full", None
+    msg = (
+        f"Got components of type {type(components).__name__}, but expected "
+        f"DiagComponents, FactorComponents or FullComponents."
+    )
+    raise TypeError(msg)
+
+
+def _components_of(fitted: Any, device: torch.device | str | None) -> Components:
+    """Read the fitted attributes of an estimator into tensors, in double precision."""
+    kind = getattr(fitted, "covariance_type", None)
+    check_choice(kind, ("diag", "factor", "full"), "covariance_type of the estimator")
+    names = {
+        "diag": ("covariances_",),
+        "factor": ("loadings_", "noise_variances_"),
+        "full": ("covariances_",),
+    }[str(kind)]
+    missing = [n for n in ("weights_", "means_", *names) if not hasattr(fitted, n)]
+    if missing:
+        msg = (
+            f"Got an estimator without {', '.join(missing)}, but expected a fitted "
+            f"one: call fit first."
+        )
+        raise ValueError(msg)
+    # Weights that vanished in EM have no logarithm; they stay vanishingly small.
+    weights = np.maximum(fitted.weights_, np.finfo(np.float64).tiny)
+    arrays = (np.log(weights), fitted.means_, *(getattr(fitted, n) for n in names))
+    tensors = (
+        torch.tensor(array, dtype=torch.float64, device=device) for array in arrays
+    )
+    record = {"diag": DiagComponents, "factor": FactorComponents}.get(
+        str(kind), FullComponents
+    )
+    components: Components = record(*tensors)
+    return components

@@ -1,0 +1,194 @@
+"""Between the attributes of the estimator and the records that EM works on."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacunet._validation import check_choice
+from lacunet.functional import (
+    Components,
+    DiagComponents,
+    FactorComponents,
+    FullComponents,
+)
+
+_DEFAULT_RANK = 10
+
+
+def check_at_least(value: Any, least: float, name: str) -> None:
+    """Refuse what is not an integer (a number, if ``least`` is a float) so large."""
+    kind = numbers.Integral if isinstance(least, int) else numbers.Real
+    wanted = "an integer" if isinstance(least, int) else "a finite number"
+    fine = isinstance(value, kind) and not isinstance(value, bool)
+    if not fine or not math.isfinite(value) or value < least:
+        msg = f"Got {name}={value!r}, but expected {wanted} of at least {least}."
+        raise ValueError(msg)
+
+
+def check_parameters(estimator: Any, n_rows: int, n_features: int) -> None:
+    """Check the parameters of a mixture against the table it is fitted to."""
+    check_at_least(estimator.n_components, 1, "n_components")
+    check_at_least(estimator.max_iter, 1, "max_iter")
+    check_at_least(estimator.n_init, 1, "n_init")
+    check_at_least(estimator.tol, 0.0, "tol")
+    check_at_least(estimator.reg_covar, 0.0, "reg_covar")
+    check_choice(
+        estimator.covariance_type, ("diag", "factor", "full"), "covariance_type"
+    )
+    check_choice(estimator.strategy, ("em", "mean"), "strategy")
+    check_choice(estimator.init_params, ("kmeans", "random"), "init_params")
+    if estimator.rank is not None:
+        _check_rank(estimator.rank, estimator.covariance_type, n_features)
+    if n_rows < estimator.n_components:
+        msg = (
+            f"Got n_components={estimator.n_components} and X with n_samples={n_rows}, "
+            f"but expected at least one row for each component."
+        )
+        raise ValueError(msg)
+    _check_start(estimator, n_features)
+
+
+def _check_rank(rank: Any, covariance_type: str, n_features: int) -> None:
+    check_at_least(rank, 1, "rank")
+    if covariance_type != "factor":
+        msg = f"Got rank={rank!r}, but expected None: {covariance_type!r} has no rank."
+        raise ValueError(msg)
+    if rank > n_features:
+        msg = (
+            f"Got rank={rank!r}, but expected at most {n_features}, the number of "
+            f"features."
+        )
+        raise ValueError(msg)
+
+
+def _check_start(estimator: Any, n_features: int) -> None:
+    shape = (estimator.n_components, n_features)
+    weights, means = estimator.weights_init, estimator.means_init
+    precisions = estimator.precisions_init
+    if weights is not None:
+        weights = _check_array(weights, shape[:1], "weights_init")
+        if (weights < 0).any() or not np.isclose(weights.sum(), 1.0):
+            msg = (
+                f"Got weights_init={weights}, but expected weights of at least 0 "
+                f"that sum to 1."
+            )
+            raise ValueError(msg)
+    if means is not None:
+        _check_array(means, shape, "means_init")
+    if precisions is not None:
+        _check_precisions(precisions, estimator.covariance_type, shape)
+
+
+def _check_precisions(
+    precisions: Any, covariance_type: str, shape: tuple[int, int]
+) -> None:
+    if covariance_type == "factor":
+        msg = (
+            "Got precisions_init, but expected None: factor covariances start from "
+            "their own decomposition. Give means_init, or use warm_start."
+        )
+        raise ValueError(msg)
+    if covariance_type == "full":
+        matrices = _check_array(precisions, (*shape, shape[1]), "precisions_init")
+        positive = bool((np.linalg.eigvalsh(matrices) > 0).all())
+    else:
+        positive = bool((_check_array(precisions, shape, "precisions_init") > 0).all())
+    if not positive:
+        msg = "Got precisions_init that is not positive, but expected it to be."
+        raise ValueError(msg)
+
+
+def _check_array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        msg = (
+            f"Got {name} of shape {array.shape}, but expected finite numbers of shape "
+            f"{shape}."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def effective_rank(rank: int | None, n_features: int) -> int:
+    """Return the number of factors, as asked or by default."""
+    if rank is not None:
+        return rank
+    return max(1, min(_DEFAULT_RANK, n_features - 1))
+
+
+def override_start(estimator: Any, start: Components, shift: np.ndarray) -> Components:
+    """Put the weights, means and precisions that the user gave into the start."""
+    given: dict[str, Tensor] = {}
+    if estimator.weights_init is not None:
+        weights = np.asarray(estimator.weights_init, dtype=np.float64)
+        given["log_weights"] = _tensor(np.log(np.maximum(weights, 1e-300)))
+    if estimator.means_init is not None:
+        given["means"] = _tensor(np.asarray(estimator.means_init) - shift)
+    if estimator.precisions_init is not None:
+        precisions = np.asarray(estimator.precisions_init, dtype=np.float64)
+        if estimator.covariance_type == "full":
+            given["covariances"] = _tensor(np.linalg.inv(precisions))
+        else:
+            given["variances"] = _tensor(1.0 / precisions)
+    return start._replace(**given)
+
+
+def to_components(estimator: Any, shift: np.ndarray | float) -> Components:
+    """Read the fitted attributes, with means relative to ``shift``."""
+    # A weight of exactly zero has no logarithm.
+    log_weights = _tensor(np.log(np.maximum(estimator.weights_, 1e-300)))
+    means = _tensor(estimator.means_ - shift)
+    if estimator.covariance_type == "diag":
+        return DiagComponents(log_weights, means, _tensor(estimator.covariances_))
+    if estimator.covariance_type == "full":
+        return FullComponents(log_weights, means, _tensor(estimator.covariances_))
+    loadings = _tensor(estimator.loadings_)
+    return FactorComponents(
+        log_weights, means, loadings, _tensor(estimator.noise_variances_)
+    )
+
+
+def from_components(components: Components, shift: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the fitted attributes of components relative to ``shift``."""
+    attributes = {
+        "weights_": components.log_weights.exp().numpy(),
+        "means_": components.means.numpy() + shift,
+    }
+    if isinstance(components, FactorComponents):
+        loadings, noise = components.loadings.numpy(), components.variances.numpy()
+        covariances = loadings @ loadings.swapaxes(1, 2)
+        covariances += noise[..., None] * np.eye(noise.shape[1])
+        attributes["loadings_"], attributes["noise_variances_"] = loadings, noise
+        return attributes | {"covariances_": covariances}
+    if isinstance(components, FullComponents):
+        return attributes | {"covariances_": components.covariances.numpy()}
+    return attributes | {"covariances_": components.variances.numpy()}
+
+
+def count_parameters(estimator: Any) -> int:
+    """Count the free parameters of a fitted mixture."""
+    n_components, n_features = estimator.means_.shape
+    if estimator.covariance_type == "diag":
+        each = n_features
+    elif estimator.covariance_type == "full":
+        each = n_features * (n_features + 1) // 2
+    else:
+        rank = estimator.loadings_.shape[-1]
+        # Loadings count up to a rotation of the factors.
+        each = n_features * (rank + 1) - rank * (rank - 1) // 2
+    return int(n_components * (n_features + each) + n_components - 1)
+
+
+def covariance_roots(estimator: Any) -> list[np.ndarray]:
+    """Return a matrix R for each component with R @ R.T its covariance."""
+    if estimator.covariance_type == "diag":
+        return [np.diag(np.sqrt(variances)) for variances in estimator.covariances_]
+    return [np.linalg.cholesky(matrix) for matrix in estimator.covariances_]
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.tensor(array, dtype=torch.float64)

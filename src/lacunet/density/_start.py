@@ -1,0 +1,170 @@
+"""Where EM starts: clusters of rows with holes, and a first guess of the components."""
+
+import numpy as np
+import torch
+from sklearn.utils.extmath import randomized_svd
+from torch import Tensor
+
+from lacunet.density._steps import diag_statistics, log_shares
+from lacunet.functional import (
+    Components,
+    DiagComponents,
+    FactorComponents,
+    FullComponents,
+)
+from lacunet.functional._cells import WideCells
+
+_LLOYD_ITERATIONS = 30
+
+
+def cluster_rows(
+    cells: WideCells, n_clusters: int, random_state: np.random.RandomState
+) -> Tensor:
+    """Assign rows to clusters by k-means over the observed cells of standard columns.
+
+    The distance of a row to a centre is the mean over the row's observed cells, so
+    that rows with many holes are not closer to everything.
+
+    Returns
+    -------
+    Tensor of shape (rows, clusters)
+        One in the row's cluster, else zero.
+    """
+    scaled = _standardised(cells)
+    centres = _spread_centres(scaled, n_clusters, random_state)
+    labels = _distances(scaled, centres).argmin(1)
+    for _ in range(_LLOYD_ITERATIONS):
+        shares = _one_hot(labels, n_clusters)
+        sums = diag_statistics(scaled, shares)
+        seen = sums.present > 0
+        centres = torch.where(seen, sums.first / sums.present.clamp_min(1.0), centres)
+        new_labels = _distances(scaled, centres).argmin(1)
+        if torch.equal(new_labels, labels):
+            break
+        labels = new_labels
+    return _one_hot(labels, n_clusters)
+
+
+def random_shares(
+    n_rows: int, n_clusters: int, random_state: np.random.RandomState
+) -> Tensor:
+    """Draw responsibilities at random, as scikit-learn's ``init_params="random"``."""
+    shares = torch.from_numpy(random_state.uniform(size=(n_rows, n_clusters)))
+    return shares / shares.sum(1, keepdim=True)
+
+
+def _standardised(cells: WideCells) -> WideCells:
+    count = cells.present.sum(0).clamp_min(1.0)
+    centre = cells.values.sum(0) / count
+    variance = (cells.squares.sum(0) / count - centre.square()).clamp_min(0.0)
+    scale = torch.where(variance > 0, variance, 1.0).sqrt()
+    values = (cells.values - centre) / scale * cells.present
+    return WideCells(values, values.square(), cells.present)
+
+
+def _distances(cells: WideCells, centres: Tensor) -> Tensor:
+    squared = (
+        cells.squares.sum(1, keepdim=True)
+        - 2.0 * cells.values @ centres.T
+        + cells.present @ centres.square().T
+    )
+    return squared.clamp_min(0.0) / cells.present.sum(1, keepdim=True).clamp_min(1.0)
+
+
+def _spread_centres(
+    cells: WideCells, n_clusters: int, random_state: np.random.RandomState
+) -> Tensor:
+    """Choose distinct rows far from each other (k-means++), 0 in their holes."""
+    n_rows = len(cells.values)
+    chosen = [int(random_state.randint(n_rows))]
+    nearest = _distances(cells, cells.values[chosen])[:, 0]
+    while len(chosen) < n_clusters:
+        total = float(nearest.sum())
+        if total <= 1e-12 * n_rows:
+            msg = (
+                f"Got n_components={n_clusters}, but expected at most {len(chosen)}: "
+                f"X has no more distinct rows. Ask for fewer components."
+            )
+            raise ValueError(msg)
+        draw = random_state.choice(n_rows, p=(nearest / total).numpy())
+        chosen.append(int(draw))
+        distance = _distances(cells, cells.values[chosen[-1:]])[:, 0]
+        nearest = torch.minimum(nearest, distance)
+    return cells.values[chosen]
+
+
+def _one_hot(labels: Tensor, n_clusters: int) -> Tensor:
+    return torch.nn.functional.one_hot(labels, n_clusters).to(torch.float64)
+
+
+def diag_start(cells: WideCells, shares: Tensor, reg_covar: float) -> DiagComponents:
+    """Take moments of the observed cells of each cluster, smoothed by the whole."""
+    whole = diag_statistics(cells, torch.ones(len(shares), 1, dtype=torch.float64))
+    centre, spread = _moments(whole.present, whole.first, whole.second)
+    # A column that was never observed is standard: nothing contradicts it.
+    spread = torch.where(whole.present > 0, spread, 1.0)
+    sums = diag_statistics(cells, shares)
+    means, variances = _moments(sums.present, sums.first, sums.second)
+    seen = sums.present > 0
+    means = torch.where(seen, means, centre)
+    # One cell has no variance, two have hardly one: as much weight as a single cell
+    # goes to the whole column.
+    variances = (sums.present * variances + spread) / (sums.present + 1.0)
+    variances = torch.where(seen, variances, spread)
+    return DiagComponents(log_shares(sums.mass), means, variances + reg_covar)
+
+
+def _moments(present: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    weight = present.clamp_min(torch.finfo(torch.float64).tiny)
+    means = torch.where(present > 0, first / weight, 0.0)
+    return means, (second / weight - means.square()).clamp_min(0.0)
+
+
+def factor_start(
+    cells: WideCells,
+    shares: Tensor,
+    start: DiagComponents,
+    rank: int,
+    random_state: np.random.RandomState,
+) -> FactorComponents:
+    """Take the leading directions of each cluster's filled rows as loadings."""
+    loadings = []
+    for component, (mean, variance) in enumerate(
+        zip(start.means, start.variances, strict=True)
+    ):
+        share = shares[:, component, None]
+        # Holes filled by the mean and the rest standardised: 0 is the mean.
+        centred = (cells.values - mean * cells.present) / variance.sqrt()
+        centred = centred * (share / share.sum().clamp_min(1e-10)).sqrt()
+        _, singular, directions = randomized_svd(
+            centred.numpy(), rank, random_state=random_state
+        )
+        scale = torch.from_numpy(np.minimum(singular, 0.95 * np.sqrt(len(mean))))
+        columns = torch.from_numpy(directions.copy()).T * scale  # (features, <= rank)
+        padded = torch.zeros(len(mean), rank, dtype=torch.float64)
+        padded[:, : columns.shape[1]] = columns
+        loadings.append(padded * variance.sqrt()[:, None])
+    stacked = torch.stack(loadings)
+    explained = stacked.square().sum(-1)
+    noise = torch.maximum(start.variances - explained, 0.1 * start.variances)
+    return FactorComponents(start.log_weights, start.means, stacked, noise)
+
+
+def start_components(
+    covariance_type: str,
+    cells: WideCells,
+    shares: Tensor,
+    *,
+    rank: int,
+    reg_covar: float,
+    random_state: np.random.RandomState,
+) -> Components:
+    """Make the first components of any type from clusters of rows."""
+    start = diag_start(cells, shares, reg_covar)
+    if covariance_type == "factor":
+        return factor_start(cells, shares, start, rank, random_state)
+    if covariance_type == "full":
+        return FullComponents(
+            start.log_weights, start.means, start.variances.diag_embed()
+        )
+    return start

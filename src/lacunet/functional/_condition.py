@@ -1,0 +1,101 @@
+"""From a row with holes to the density of what it may have been."""
+
+import torch
+from torch import Tensor
+
+from lacunet._validation import check_batch, check_gamma, check_shape
+from lacunet.functional._cells import Cells, split_cells
+from lacunet.functional._diag import DiagComponents
+from lacunet.functional._factor import FactorComponents
+from lacunet.functional._full import FullComponents
+from lacunet.functional._mixture import ConditionalMixture
+
+Components = DiagComponents | FactorComponents | FullComponents
+
+
+def condition(
+    x: Tensor, components: Components, *, gamma: float | Tensor
+) -> ConditionalMixture:
+    """Compute the gamma-regularised conditional density F_S of every row.
+
+    Corollary 1.1 of the paper, for any covariance: the observed values carry noise of
+    variance ``gamma``, so the covariance of the observed cells is raised by ``gamma``
+    on its diagonal wherever it is inverted. ``gamma`` to 0 gives the conditional
+    density, ``gamma`` to infinity the marginal one.
+
+    Parameters
+    ----------
+    x : Tensor of shape (batch, features)
+        NaN marks a missing value. A row with nothing observed gets the prior weights.
+    components : DiagComponents, FactorComponents or FullComponents
+        The mixture of Gaussians; its type says how covariances are stored.
+    gamma : float or Tensor of shape () or (features,)
+        The regulariser, not negative.
+
+    Returns
+    -------
+    ConditionalMixture
+
+    Examples
+    --------
+    Two clusters, at 0 and at 10; the observed cell says which one it is.
+
+    >>> import torch
+    >>> from lacunet.functional import DiagComponents, condition
+    >>> means = torch.tensor([[0.0, 0.0], [10.0, 10.0]])
+    >>> two = DiagComponents(torch.tensor([0.5, 0.5]).log(), means, torch.ones(2, 2))
+    >>> x = torch.tensor([[9.0, torch.nan]])
+    >>> condition(x, two, gamma=0.0).mean()
+    tensor([[ 9., 10.]])
+    >>> condition(x, two, gamma=1e9).mean()  # the marginal: both are as likely
+    tensor([[9.0000, 5.0000]])
+    """
+    cells, noise = prepare(x, components, gamma)
+    return components.condition(cells, noise)
+
+
+def log_likelihood(
+    x: Tensor, components: Components, *, gamma: float | Tensor = 0.0
+) -> Tensor:
+    """Compute the log density of each row's observed cells under the mixture.
+
+    Parameters
+    ----------
+    x : Tensor of shape (batch, features)
+        NaN marks a missing value. A row with nothing observed has log density 0.
+    components : DiagComponents, FactorComponents or FullComponents
+        The mixture of Gaussians.
+    gamma : float or Tensor of shape () or (features,), default=0.0
+        Variance of the noise on the observed values.
+
+    Returns
+    -------
+    Tensor of shape (batch,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.functional import DiagComponents, log_likelihood
+    >>> one = DiagComponents(torch.zeros(1), torch.zeros(1, 2), torch.ones(1, 2))
+    >>> log_likelihood(torch.tensor([[0.0, torch.nan]]), one)
+    tensor([-0.9189])
+    """
+    cells, noise = prepare(x, components, gamma)
+    joint = components.log_weights + components.log_likelihood(cells, noise)
+    return joint.logsumexp(-1).to(x.dtype)
+
+
+def prepare(
+    x: Tensor, components: Components, gamma: float | Tensor
+) -> tuple[Cells, Tensor]:
+    """Check what was handed over and take the batch apart."""
+    n_components, n_features = components.means.shape
+    check_batch(x, n_features)
+    check_shape(components.log_weights, (n_components,), "log_weights")
+    if not torch.compiler.is_compiling():
+        check_gamma(gamma)
+    if x.ndim != 2:
+        msg = f"Got x of shape {tuple(x.shape)}, but expected (batch, {n_features})."
+        raise ValueError(msg)
+    noise = torch.as_tensor(gamma, dtype=x.dtype, device=x.device)
+    return split_cells(x), noise

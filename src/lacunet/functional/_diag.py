@@ -1,0 +1,109 @@
+"""Diagonal covariances, the paper's own: all of it is matrix products with masks."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lacunet.functional._cells import Cells, WideCells, wide_dtype, widen
+from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._normal import LOG_TWO_PI
+from lacunet.functional._products import masked_products
+
+
+class DiagComponents(NamedTuple):
+    """Components with diagonal covariances.
+
+    Attributes
+    ----------
+    log_weights : Tensor of shape (components,)
+    means : Tensor of shape (components, features)
+    variances : Tensor of shape (components, features)
+    """
+
+    log_weights: Tensor
+    means: Tensor
+    variances: Tensor
+
+    def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
+        """Compute log N(x_o; m_o, diag(variances)_o + gamma) for every component."""
+        shift = self.means.detach().mean(0)
+        means = (self.means - shift).to(wide_dtype(self.means))
+        noise = self.variances.to(means.dtype) + gamma
+        return diag_log_likelihood(widen(cells, shift), means, noise)
+
+    def condition(self, cells: Cells, gamma: Tensor) -> "DiagConditional":
+        """Return F_S: the missing cells keep their moments, only the weights change."""
+        joint = self.log_weights + self.log_likelihood(cells, gamma)
+        log_weights = joint.log_softmax(-1).to(cells.values.dtype)
+        return DiagConditional(log_weights, cells, self)
+
+
+def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> Tensor:
+    """Compute the log density of the observed cells, (batch, components)."""
+    precisions = 1.0 / variances
+    weighted = means * precisions
+    constant = weighted * means + variances.log() + LOG_TWO_PI
+    quadratic = cells.squares @ precisions.T - 2.0 * (cells.values @ weighted.T)
+    return -0.5 * (quadratic + cells.present @ constant.T)
+
+
+@dataclass(frozen=True, eq=False)
+class DiagConditional(ConditionalMixture):
+    """F_S of a batch under diagonal components."""
+
+    components: DiagComponents
+
+    def mean(self) -> Tensor:  # noqa: D102 - the same, without the large tensor
+        filled = self.weights @ self.components.means
+        return torch.where(self.observed, self.cells.values, filled)
+
+    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
+        shape = (len(self.log_weights), *self.components.means.shape)
+        return self.components.means.expand(shape), self.components.variances.expand(
+            shape
+        )
+
+    def affine(  # noqa: D102
+        self, weight: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        missing = self.cells.missing
+        known = functional.linear(self.cells.values, weight, bias)[:, None]
+        mean = known + masked_products(missing, weight, self.components.means)
+        squared = weight.square()
+        return mean, masked_products(missing, squared, self.components.variances)
+
+    def push(  # noqa: D102
+        self, linear: LinearMap, squared: LinearMap
+    ) -> tuple[Tensor, Tensor]:
+        missing = self.cells.missing[:, None]  # (batch, 1, features)
+        filled = self.cells.values[:, None] + missing * self.components.means
+        return linear(filled), squared(missing * self.components.variances)
+
+    def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
+        known = rbf_of_observed(self.cells, centres, variances)  # (batch, units)
+        means, spreads = (
+            tensor.to(known.dtype)[:, None]
+            for tensor in (self.components.means, self.components.variances)
+        )  # (components, 1, features)
+        total = spreads + variances  # (components, units, features)
+        table = (means - centres).square() / total + total.log() + LOG_TWO_PI
+        missing = self.cells.missing.to(known.dtype)
+        unknown = (missing @ table.flatten(0, 1).T).view(-1, *table.shape[:2])
+        return known[:, None] - 0.5 * unknown
+
+    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+        means = self.components.means[index]  # (n, batch, features)
+        noise = normal_like(means, tuple(means.shape), generator)
+        return means + self.components.variances.sqrt()[index] * noise
+
+
+def rbf_of_observed(cells: Cells, centres: Tensor, variances: Tensor) -> Tensor:
+    """Compute log N(centre, variances) of the observed cells, (batch, units)."""
+    shift = centres.detach().mean(0)
+    wide = wide_dtype(centres)
+    return diag_log_likelihood(
+        widen(cells, shift), (centres - shift).to(wide), variances.to(wide)
+    )

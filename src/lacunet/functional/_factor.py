@@ -1,0 +1,216 @@
+"""Factor covariances: loadings @ loadings.T + diag(variances), rank l.
+
+Given the component and its l factors, the cells of a row are independent. So a hole
+simply drops out of every sum over features, and all masks go through one product.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lacunet.functional._cells import (
+    Cells,
+    Patterns,
+    WideCells,
+    find_patterns,
+    wide_dtype,
+    widen,
+)
+from lacunet.functional._diag import diag_log_likelihood, rbf_of_observed
+from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._normal import LOG_TWO_PI
+from lacunet.functional._products import masked_products
+from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
+
+
+class FactorComponents(NamedTuple):
+    """Components of a mixture of factor analysers.
+
+    Attributes
+    ----------
+    log_weights : Tensor of shape (components,)
+    means : Tensor of shape (components, features)
+    loadings : Tensor of shape (components, features, rank)
+    variances : Tensor of shape (components, features)
+        Of the noise, what the factors leave over.
+    """
+
+    log_weights: Tensor
+    means: Tensor
+    loadings: Tensor
+    variances: Tensor
+
+    def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
+        """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
+        return self._posterior(cells, gamma, find_patterns(cells.observed))[0]
+
+    def condition(self, cells: Cells, gamma: Tensor) -> "FactorConditional":
+        """Return F_S, by the posterior of the factors given the observed cells."""
+        patterns = find_patterns(cells.observed)
+        log_likelihood, posterior = self._posterior(cells, gamma, patterns)
+        dtype = cells.values.dtype
+        log_weights = (self.log_weights + log_likelihood).log_softmax(-1).to(dtype)
+        return FactorConditional(
+            log_weights,
+            cells,
+            self,
+            patterns,
+            FactorPosterior(*(tensor.to(dtype) for tensor in posterior)),
+        )
+
+    def _posterior(
+        self, cells: Cells, gamma: Tensor, patterns: Patterns
+    ) -> tuple[Tensor, "FactorPosterior"]:
+        shift = self.means.detach().mean(0)
+        wide = wide_dtype(self.means)
+        return factor_posterior(
+            widen(cells, shift),
+            patterns,
+            means=(self.means - shift).to(wide),
+            loadings=self.loadings.to(wide),
+            noise=self.variances.to(wide) + gamma,
+        )
+
+
+class FactorPosterior(NamedTuple):
+    """The factors given what is observed: Normal(mean, inverse(chol @ chol.T))."""
+
+    mean: Tensor  # (batch, components, rank)
+    cholesky: Tensor  # of the precision, (patterns, components, rank, rank)
+
+
+def factor_posterior(
+    cells: WideCells,
+    patterns: Patterns,
+    *,
+    means: Tensor,
+    loadings: Tensor,
+    noise: Tensor,
+) -> tuple[Tensor, FactorPosterior]:
+    """Compute log densities (batch, components) and the posterior of the factors."""
+    n_components, _, rank = loadings.shape
+    weighted = loadings / noise[..., None]  # (components, features, rank)
+    squares = (weighted[..., None] * loadings[:, :, None]).flatten(2)  # (c, f, l * l)
+    precision = torch.einsum(
+        "ud,kdm->ukm", patterns.observed.to(means.dtype), squares
+    ).unflatten(-1, (rank, rank))
+    identity = torch.eye(rank, dtype=means.dtype, device=means.device)
+    cholesky = torch.linalg.cholesky(precision + identity)
+    projected = torch.einsum("bd,kdl->bkl", cells.values, weighted) - torch.einsum(
+        "bd,kdl->bkl", cells.present, weighted * means[..., None]
+    )
+    rows = cholesky[patterns.of_row]  # (batch, components, rank, rank)
+    half = solve_lower(rows, projected[..., None])
+    mean = solve_transposed(rows, half)[..., 0]
+    volume = log_det(cholesky)[patterns.of_row]
+    diagonal = diag_log_likelihood(cells, means, noise)
+    explained = 0.5 * half[..., 0].square().sum(-1)
+    return diagonal + explained - volume, FactorPosterior(mean, cholesky)
+
+
+@dataclass(frozen=True, eq=False)
+class FactorConditional(ConditionalMixture):
+    """F_S of a batch under factor components."""
+
+    components: FactorComponents
+    patterns: Patterns
+    posterior: FactorPosterior
+
+    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
+        loadings = self.components.loadings
+        explained = torch.einsum("kdl,bkl->bkd", loadings, self.posterior.mean)
+        half = solve_lower(
+            self.posterior.cholesky, loadings.mT
+        )  # (patterns, components, rank, features)
+        spread = self.components.variances + half.square().sum(-2)
+        return self.components.means + explained, spread[self.patterns.of_row]
+
+    def affine(  # noqa: D102
+        self, weight: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        missing = self.cells.missing
+        holes = (~self.patterns.observed).to(weight.dtype)  # (patterns, features)
+        columns = self.components.loadings.mT.flatten(0, 1)  # (components * rank, f)
+        pushed = masked_products(holes, weight, columns).unflatten(
+            1, self.posterior.cholesky.shape[1:3]
+        )  # (patterns, components, rank, hidden)
+        known = functional.linear(self.cells.values, weight, bias)[:, None]
+        mean = known + masked_products(missing, weight, self.components.means)
+        noise = masked_products(holes, weight.square(), self.components.variances)
+        return self._moments(mean, noise, pushed)
+
+    def push(  # noqa: D102
+        self, linear: LinearMap, squared: LinearMap
+    ) -> tuple[Tensor, Tensor]:
+        missing = self.cells.missing[:, None]  # (batch, 1, features)
+        holes = (~self.patterns.observed).to(missing.dtype)[:, None]
+        pushed = linear(holes[:, None] * self.components.loadings.mT)
+        mean = linear(self.cells.values[:, None] + missing * self.components.means)
+        return self._moments(mean, squared(holes * self.components.variances), pushed)
+
+    def _moments(
+        self, mean: Tensor, noise: Tensor, pushed: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Add the factors' share; ``noise`` and ``pushed`` are one a pattern."""
+        explained = torch.einsum(
+            "bkl,bklh->bkh", self.posterior.mean, pushed[self.patterns.of_row]
+        )
+        half = solve_lower(self.posterior.cholesky, pushed)
+        variance = noise + half.square().sum(-2)  # (patterns, components, outputs)
+        return mean + explained, variance[self.patterns.of_row]
+
+    def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
+        # The factors are Gaussian given the row: integrated out a second time.
+        known = rbf_of_observed(self.cells, centres, variances)[:, None]
+        wide = known.dtype
+        means, noise, loadings = (
+            tensor.to(wide)[:, None]
+            for tensor in (
+                self.components.means,
+                self.components.variances,
+                self.components.loadings,
+            )
+        )
+        total = noise + variances.to(wide)  # (components, units, features)
+        gap = centres.to(wide) - means
+        holes = (~self.patterns.observed).to(wide)  # (patterns, features)
+        row = self.patterns.of_row
+        weighted = loadings / total[..., None]  # (components, units, features, rank)
+        diagonal = _sum_over_holes(
+            holes, gap.square() / total + total.log() + LOG_TWO_PI
+        )[row]  # (batch, components, units)
+        pull = _sum_over_holes(holes, weighted * gap[..., None])[row]
+        squares = weighted[..., None] * loadings[..., None, :]
+        stiffness = _sum_over_holes(holes, squares)  # (patterns, c, units, l, l)
+        prior = self.posterior.cholesky.to(wide)[:, :, None]  # (patterns, c, 1, l, l)
+        cholesky = torch.linalg.cholesky(prior @ prior.mT + stiffness)
+        factor = self.posterior.mean.to(wide)[:, :, None, :, None]  # (b, c, 1, l, 1)
+        response = stiffness[row] @ factor  # (batch, components, units, rank, 1)
+        residual = pull[..., None] - response
+        quadratic = (factor * (response - 2.0 * pull[..., None])).sum((-2, -1))
+        half = solve_lower(cholesky[row], residual)
+        volume = 2.0 * (log_det(cholesky) - log_det(prior))[row]
+        unknown = diagonal + quadratic - half.square().sum((-2, -1)) + volume
+        return known - 0.5 * unknown
+
+    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+        rows = torch.arange(index.shape[1], device=index.device)  # (batch,)
+        cholesky = self.posterior.cholesky[self.patterns.of_row, index]
+        noise = normal_like(cholesky, tuple(cholesky.shape[:-1]), generator)
+        spread = solve_transposed(cholesky, noise[..., None])  # (n, batch, rank, 1)
+        factor = self.posterior.mean[rows, index] + spread[..., 0]
+        means = self.components.means[index]  # (n, batch, features)
+        rest = normal_like(means, tuple(means.shape), generator)
+        chosen = functional.one_hot(index, len(self.components.means)).to(factor.dtype)
+        # One product for all rows: the factors of the other components are zero.
+        spread_out = (chosen[..., None] * factor[..., None, :]).flatten(-2)
+        explained = spread_out @ self.components.loadings.mT.flatten(0, 1)
+        return means + explained + self.components.variances.sqrt()[index] * rest
+
+
+def _sum_over_holes(holes: Tensor, table: Tensor) -> Tensor:
+    """Sum (components, units, features, *) over the missing features of a pattern."""
+    return torch.einsum("ud,kjd...->ukj...", holes, table)

@@ -1,0 +1,229 @@
+"""Full covariances: one Cholesky factor for every pattern of holes and component.
+
+A pattern's matrix is the covariance plus gamma on the observed cells, and the identity
+on the missing ones: every pattern has the same size, so all are factored in one batch.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lacunet.functional._cells import Cells, Patterns, find_patterns, wide_dtype
+from lacunet.functional._diag import rbf_of_observed
+from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._normal import LOG_TWO_PI
+from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
+
+
+class FullComponents(NamedTuple):
+    """Components with full covariances.
+
+    Attributes
+    ----------
+    log_weights : Tensor of shape (components,)
+    means : Tensor of shape (components, features)
+    covariances : Tensor of shape (components, features, features)
+    """
+
+    log_weights: Tensor
+    means: Tensor
+    covariances: Tensor
+
+    def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
+        """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
+        return self._posterior(cells, gamma).log_likelihood
+
+    def condition(self, cells: Cells, gamma: Tensor) -> "FullConditional":
+        """Return F_S by regression of the missing cells on the observed ones."""
+        posterior = self._posterior(cells, gamma)
+        joint = self.log_weights + posterior.log_likelihood
+        log_weights = joint.log_softmax(-1).to(cells.values.dtype)
+        return FullConditional(log_weights, cells, self, gamma, posterior)
+
+    def _posterior(self, cells: Cells, gamma: Tensor) -> "FullPosterior":
+        wide = wide_dtype(self.means)
+        return full_posterior(
+            cells, self.means.to(wide), self.covariances.to(wide), gamma.to(wide)
+        )
+
+
+class FullPosterior(NamedTuple):
+    """The observed cells explained by each component."""
+
+    log_likelihood: Tensor  # (batch, components)
+    solution: Tensor  # inverse(covariance_oo + gamma) @ (x_o - m_o), (b, c, features)
+    cholesky: Tensor  # (patterns, components, features, features)
+    patterns: Patterns
+
+
+def full_posterior(
+    cells: Cells, means: Tensor, covariances: Tensor, gamma: Tensor
+) -> FullPosterior:
+    """Factor every pattern's matrix once and solve for every row."""
+    patterns = find_patterns(cells.observed)
+    present = patterns.observed.to(means.dtype)  # (patterns, features)
+    both = present[:, None, :, None] * present[:, None, None, :]
+    diagonal = torch.diag_embed(gamma * present + (1.0 - present))[:, None]
+    cholesky = torch.linalg.cholesky(covariances * both + diagonal)
+    residual = (cells.values.to(means.dtype)[:, None] - means) * cells.observed[:, None]
+    half, solution = _solve_by_pattern(cholesky, residual, patterns.of_row)
+    # The missing cells stand on the diagonal with a one: no share in the determinant.
+    volume = log_det(cholesky)[patterns.of_row]
+    count = cells.observed.sum(-1, dtype=means.dtype)[:, None]
+    quadratic = half.square().sum(-1) + count * LOG_TWO_PI
+    return FullPosterior(-0.5 * quadratic - volume, solution, cholesky, patterns)
+
+
+def _solve_by_pattern(
+    cholesky: Tensor, right: Tensor, index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Solve ``L h = r`` and ``L.T s = h`` for rows that share their pattern's L.
+
+    ``right`` is (batch, components, features), and so are both results. Rows of one
+    pattern become columns of one right-hand side, so that no factor is copied a row.
+    """
+    slot, owner, capacity = _group_rows(index, len(cholesky))
+    padded = right.new_zeros((len(owner) * capacity, *right.shape[1:]))
+    columns = (
+        padded.index_copy(0, slot, right)
+        .view(len(owner), capacity, *right.shape[1:])
+        .permute(0, 2, 3, 1)
+    )  # (groups, components, features, capacity)
+    factors = cholesky if capacity == 1 else cholesky[owner]
+    half = solve_lower(factors, columns)
+    solution = solve_transposed(factors, half)
+    by_row = [t.permute(0, 3, 1, 2).flatten(0, 1)[slot] for t in (half, solution)]
+    return by_row[0], by_row[1]
+
+
+def _group_rows(index: Tensor, n_patterns: int) -> tuple[Tensor, Tensor, int]:
+    """Deal rows into groups of one pattern and equal size, at most twice the space.
+
+    Returns the slot of every row (group * capacity + place), the pattern of every
+    group, and the capacity of a group.
+    """
+    n_rows = len(index)
+    if torch.compiler.is_compiling() or n_patterns == n_rows:
+        return index, torch.arange(n_patterns, device=index.device), 1
+    capacity = -(-n_rows // n_patterns)
+    counts = torch.bincount(index, minlength=n_patterns)
+    groups = (counts + capacity - 1) // capacity  # of every pattern
+    owner = torch.repeat_interleave(groups)
+    order = index.argsort(stable=True)
+    first_row = counts.cumsum(0) - counts
+    first_slot = (groups.cumsum(0) - groups) * capacity
+    place = torch.arange(n_rows, device=index.device) - first_row[index[order]]
+    slot = torch.empty_like(order)
+    slot[order] = first_slot[index[order]] + place
+    return slot, owner, capacity
+
+
+@dataclass(frozen=True, eq=False)
+class FullConditional(ConditionalMixture):
+    """F_S of a batch under full components."""
+
+    components: FullComponents
+    gamma: Tensor
+    posterior: FullPosterior
+
+    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
+        features = self.components.means.shape[1]
+        identity = torch.eye(
+            features, dtype=self.cells.values.dtype, device=self.cells.values.device
+        )
+        return self.component_means(), self._variance_along(identity)
+
+    def component_means(self) -> Tensor:
+        """Return the mean of every cell given the component, without its variance."""
+        covariances = self.components.covariances.to(self.posterior.solution.dtype)
+        explained = torch.einsum("kde,bke->bkd", covariances, self.posterior.solution)
+        return self.components.means + explained.to(self.components.means.dtype)
+
+    def _variance_along(self, directions: Tensor) -> Tensor:
+        """Compute the variance of ``directions @ x``, (batch, components, outputs)."""
+        cholesky = self.posterior.cholesky
+        observed = self.posterior.patterns.observed.to(cholesky.dtype)
+        masked = directions.to(cholesky.dtype) * (1.0 - observed)[:, None]
+        covariances = self.components.covariances.to(cholesky.dtype)
+        spread = covariances @ masked.mT[:, None]  # (patterns, c, features, outputs)
+        prior = torch.einsum("uhd,ukdh->ukh", masked, spread)
+        half = solve_lower(cholesky, spread * observed[:, None, :, None])
+        # Rounding may leave a variance of nothing just below zero.
+        variance = (prior - half.square().sum(-2)).clamp_min(0.0)
+        return variance.to(directions.dtype)[self.posterior.patterns.of_row]
+
+    def affine(  # noqa: D102
+        self, weight: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        filled = torch.where(
+            self.observed[:, None], self.cells.values[:, None], self.component_means()
+        )
+        return functional.linear(filled, weight, bias), self._variance_along(weight)
+
+    def push(  # noqa: D102
+        self, linear: LinearMap, squared: LinearMap
+    ) -> tuple[Tensor, Tensor]:
+        msg = (
+            "Got a density with full covariances, but a convolution expected diagonal "
+            "or factor ones: fit it with covariance_type='diag' or 'factor'."
+        )
+        raise ValueError(msg)
+
+    def missing_covariances(self) -> Tensor:
+        """Compute the covariance of the missing cells for every pattern.
+
+        Returns
+        -------
+        Tensor of shape (patterns, components, features, features)
+            Zero in the rows and columns of observed cells.
+        """
+        cholesky = self.posterior.cholesky
+        observed = self.posterior.patterns.observed.to(cholesky.dtype)[:, None]
+        hole = 1.0 - observed
+        spread = self.components.covariances.to(cholesky.dtype) * hole[..., None, :]
+        half = solve_lower(cholesky, spread * observed[..., :, None])
+        return spread * hole[..., :, None] - half.mT @ half
+
+    def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
+        known = rbf_of_observed(self.cells, centres, variances)[:, None]
+        index = self.posterior.patterns.of_row
+        hole = 1.0 - self.posterior.patterns.observed.to(known.dtype)  # (p, features)
+        widths = variances.to(known.dtype) * hole[:, None] + (1.0 - hole)[:, None]
+        spread = self.missing_covariances()[:, :, None]
+        cholesky = torch.linalg.cholesky(
+            spread + torch.diag_embed(widths)[:, None]
+        )  # (patterns, c, units, f, f)
+        gap = centres.to(known.dtype) - self.component_means()[:, :, None]
+        residual = gap * hole[index][:, None, None]  # (batch, c, units, features)
+        half = solve_lower(cholesky[index], residual[..., None])
+        volume = log_det(cholesky)[index]
+        count = hole.sum(-1)[index][:, None, None]
+        quadratic = half.square().sum((-2, -1)) + count * LOG_TWO_PI
+        return known - 0.5 * quadratic - volume
+
+    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+        # Matheron's rule: draw a whole row and its noisy observation from the joint,
+        # then correct it by the regression of what was really observed.
+        wide = self.posterior.cholesky.dtype
+        covariances = self.components.covariances.to(wide)
+        root = torch.linalg.cholesky(covariances)
+        shape = (*index.shape, covariances.shape[-1])  # (n, batch, features)
+        noise = normal_like(root, shape, generator)
+        error = normal_like(root, shape, generator) * self.gamma.to(wide).sqrt()
+        draws = []
+        for component, (mean, covariance) in enumerate(
+            zip(self.components.means.to(wide), covariances, strict=True)
+        ):
+            prior = mean + noise @ root[component].T
+            residual = (self.cells.values.to(wide) - prior - error) * self.observed
+            _, solution = _solve_by_pattern(
+                self.posterior.cholesky[:, component, None],
+                residual.transpose(0, 1),
+                self.posterior.patterns.of_row,
+            )  # (batch, n, features): the draws stand where components stood
+            corrected = prior + solution.transpose(0, 1) @ covariance
+            draws.append((index == component)[..., None] * corrected)
+        return torch.stack(draws).sum(0).to(self.cells.values.dtype)

@@ -1,0 +1,159 @@
+"""What every covariance type shares: the record of F_S, and mixing over components."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lacunet.functional._cells import Cells
+
+LinearMap = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalMixture(ABC):
+    """The density F_S of a batch: what the missing cells may be, given the others.
+
+    Made by :func:`condition`. Given its component, a row's missing cells are Gaussian;
+    the components are weighted by how well they explain what is observed.
+
+    Attributes
+    ----------
+    log_weights : Tensor of shape (batch, components)
+        Logarithms of the components' weights for each row.
+    cells : Cells
+        The batch: ``values`` (0 where missing), ``observed``, ``missing``.
+    """
+
+    log_weights: Tensor
+    cells: Cells
+
+    @property
+    def weights(self) -> Tensor:
+        """Weights of the components for each row, of shape (batch, components)."""
+        return self.log_weights.exp()
+
+    @property
+    def observed(self) -> Tensor:
+        """True where a value is present, of shape (batch, features)."""
+        return self.cells.observed
+
+    def mean(self) -> Tensor:
+        """Fill the missing cells with their conditional mean.
+
+        Returns
+        -------
+        Tensor of shape (batch, features)
+            Observed cells are returned bit for bit.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from lacunet.functional import DiagComponents, condition
+        >>> one = DiagComponents(torch.zeros(1), torch.ones(1, 2), torch.ones(1, 2))
+        >>> condition(torch.tensor([[5.0, torch.nan]]), one, gamma=0.1).mean()
+        tensor([[5., 1.]])
+        """
+        means, _ = self.component_moments()  # (batch, components, features)
+        return torch.where(self.observed, self.cells.values, mix(self.weights, means))
+
+    def variance(self) -> Tensor:
+        """Compute the variance of each cell, 0 where it is observed.
+
+        Returns
+        -------
+        Tensor of shape (batch, features)
+        """
+        means, variances = self.component_moments()
+        centre = mix(self.weights, means)[:, None]  # (batch, 1, features)
+        total = mix(self.weights, variances + (means - centre).square())
+        return torch.where(self.observed, 0.0, total)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """Draw the missing cells ``n`` times from F_S.
+
+        Parameters
+        ----------
+        n : int
+            Number of completed batches.
+        generator : torch.Generator, optional
+            Source of the randomness, on the device of the batch; torch's default
+            generator if not given.
+
+        Returns
+        -------
+        Tensor of shape (n, batch, features)
+            Observed cells are returned bit for bit.
+        """
+        index = torch.multinomial(
+            self.weights, n, replacement=True, generator=generator
+        ).T  # (n, batch)
+        draws = self._draw(index, generator)
+        return torch.where(self.observed, self.cells.values, draws)
+
+    @abstractmethod
+    def component_moments(self) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of every cell given the component.
+
+        Returns
+        -------
+        mean, variance : Tensor of shape (batch, components, features)
+            Right at the missing cells only; the others are not looked at.
+        """
+
+    @abstractmethod
+    def affine(self, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Push the moments through ``x @ weight.T + bias``, see affine_moments."""
+
+    @abstractmethod
+    def push(self, linear: LinearMap, squared: LinearMap) -> tuple[Tensor, Tensor]:
+        """Push the moments through any linear map on the last axis.
+
+        ``squared`` is the same map with every coefficient squared. Both results are of
+        shape (batch, components, outputs).
+        """
+
+    @abstractmethod
+    def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:
+        """Compute log E[N(centre, variances)(x)] given the component.
+
+        Returns
+        -------
+        Tensor of shape (batch, components, units)
+        """
+
+    @abstractmethod
+    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Draw every cell given the component: index (n, batch) to (n, batch, f)."""
+
+
+def normal_like(
+    reference: Tensor, shape: tuple[int, ...], generator: torch.Generator | None
+) -> Tensor:
+    """Draw standard normals of the dtype and device of ``reference``."""
+    return torch.randn(
+        shape, generator=generator, dtype=reference.dtype, device=reference.device
+    )
+
+
+def mix(weights: Tensor, values: Tensor) -> Tensor:
+    """Average ``values`` over the components: the last step of an expected layer.
+
+    Parameters
+    ----------
+    weights : Tensor of shape (batch, components)
+    values : Tensor of shape (batch, components, *)
+
+    Returns
+    -------
+    Tensor of shape (batch, *)
+
+    Examples
+    --------
+    >>> mix(torch.tensor([[0.25, 0.75]]), torch.tensor([[[0.0], [4.0]]]))
+    tensor([[3.]])
+    """
+    trailing = (1,) * (values.ndim - weights.ndim)
+    return (weights.view(*weights.shape, *trailing) * values).sum(dim=1)

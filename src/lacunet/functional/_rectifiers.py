@@ -1,0 +1,307 @@
+"""Expected activations of the rectifier family, exact."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lacunet.functional._normal import known_and_std, normal_cdf, normal_pdf
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+def expected_identity(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[Z] for Z ~ Normal(mean, variance): the mean itself.
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_identity(torch.tensor([-1.0, 2.0]), torch.ones(2))
+    tensor([-1.,  2.])
+    """
+    return mean
+
+
+def expected_relu(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[max(0, Z)] for Z ~ Normal(mean, variance), element by element.
+
+    The paper's theorem 3.1: ``s * NR(m / s)`` with s the standard deviation. Where
+    ``variance`` is zero the value is known and this is plain ReLU.
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_relu(torch.tensor([-1.0, 2.0]), torch.zeros(2))
+    tensor([0., 2.])
+    >>> expected_relu(torch.tensor([0.0]), torch.ones(1))
+    tensor([0.3989])
+    """
+    if torch.compiler.is_compiling():
+        return _relu_formula(mean, variance)
+    out: Tensor = _ExpectedReLU.apply(mean, variance)  # type: ignore[no-untyped-call]
+    return out
+
+
+def _relu_formula(mean: Tensor, variance: Tensor) -> Tensor:
+    known, std = known_and_std(variance)
+    z = mean / std
+    smooth = mean * normal_cdf(z) + std * normal_pdf(z)
+    return torch.where(known, torch.relu(mean), smooth)
+
+
+class _ExpectedReLU(torch.autograd.Function):
+    """``_relu_formula`` with its two slopes, cdf(z) and pdf(z) / (2 s), kept."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, variance: Tensor) -> Tensor:
+        # In place, and with a floor instead of a branch: this is the one long
+        # element-wise chain of a layer, and a floor of 1e-30 is ReLU to 1e-15.
+        std = variance.clamp_min(1e-30).sqrt_()
+        z = mean / std
+        cdf = normal_cdf(z)
+        pdf = z.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
+        out = (mean * cdf).addcmul_(std, pdf)
+        slope = pdf.div_(std.mul_(2.0)).masked_fill_(variance <= 1e-30, 0.0)
+        ctx.save_for_backward(mean, variance, cdf, slope)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        mean, variance, cdf, slope = ctx.saved_tensors
+        (grad,) = grads
+        if torch.is_grad_enabled():  # a second derivative was asked for
+            return _slopes(grad, mean, variance)
+        return grad * cdf, grad * slope
+
+
+def _slopes(grad: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients by operations that can be differentiated once more."""
+    known, std = known_and_std(variance)
+    z = mean / std
+    cdf = torch.where(known, (mean > 0).to(mean.dtype), normal_cdf(z))
+    slope = torch.where(known, 0.0, normal_pdf(z) / (2.0 * std))
+    return grad * cdf, grad * slope
+
+
+def expected_leaky_relu(
+    mean: Tensor, variance: Tensor, *, negative_slope: float | Tensor = 0.01
+) -> Tensor:
+    """Compute E[leaky_relu(Z)] for Z ~ Normal(mean, variance).
+
+    ``a * m + (1 - a) * E[max(0, Z)]`` with ``a`` the slope below zero.
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+    negative_slope : float or Tensor, default=0.01
+        The slope below zero; a learned one (PReLU) is a tensor.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_leaky_relu(torch.tensor([-1.0, 2.0]), torch.zeros(2))
+    tensor([-0.0100,  2.0000])
+    """
+    rectified = expected_relu(mean, variance)
+    return negative_slope * mean + (1.0 - negative_slope) * rectified
+
+
+def expected_hardtanh(
+    mean: Tensor, variance: Tensor, *, min_val: float = -1.0, max_val: float = 1.0
+) -> Tensor:
+    """Compute E[clip(Z, min_val, max_val)] for Z ~ Normal(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+    min_val, max_val : float
+        Where the clipping starts, below and above.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_hardtanh(torch.tensor([-9.0, 0.5]), torch.zeros(2))
+    tensor([-1.0000,  0.5000])
+    """
+    known, std = known_and_std(variance)
+    lower = (min_val - mean) / std
+    upper = (max_val - mean) / std
+    # The pieces apart, not as a difference of two ReLUs: that would lose the clipped
+    # value behind a large mean.
+    clipped = min_val * normal_cdf(lower) + max_val * normal_cdf(-upper)
+    inside = mean * (normal_cdf(upper) - normal_cdf(lower))
+    spread = std * (normal_pdf(lower) - normal_pdf(upper))
+    plain = functional.hardtanh(mean, min_val, max_val)
+    return torch.where(known, plain, clipped + inside + spread)
+
+
+def expected_relu6(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[clip(Z, 0, 6)] for Z ~ Normal(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_relu6(torch.tensor([-1.0, 7.0]), torch.zeros(2))
+    tensor([0., 6.])
+    """
+    return expected_hardtanh(mean, variance, min_val=0.0, max_val=6.0)
+
+
+def expected_elu(mean: Tensor, variance: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """Compute E[elu(Z)] for Z ~ Normal(mean, variance).
+
+    ``E[max(0, Z)] + alpha * (E[exp(Z); Z < 0] - P(Z < 0))``.
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+    alpha : float, default=1.0
+        The activation tends to ``-alpha`` far below zero.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_elu(torch.tensor([-30.0, 2.0]), torch.zeros(2))
+    tensor([-1.,  2.])
+    """
+    known, std = known_and_std(variance)
+    # Right of zero the factors of exp(m + v/2) * cdf(-(m + v) / s) are huge and tiny:
+    # their product by erfcx.
+    z = (mean + variance) / std
+    scaled = torch.special.erfcx(math.sqrt(0.5) * z.clamp_min(0.0))
+    right = 0.5 * torch.exp(-0.5 * (mean / std).square()) * scaled
+    left = torch.exp((mean + 0.5 * variance).clamp_max(0.0)) * normal_cdf(-z)
+    below = torch.where(z > 0, right, left) - normal_cdf(-mean / std)
+    smooth = expected_relu(mean, variance) + alpha * below
+    return torch.where(known, functional.elu(mean, alpha), smooth)
+
+
+def expected_selu(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[selu(Z)] for Z ~ Normal(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_selu(torch.tensor([1.0]), torch.zeros(1))
+    tensor([1.0507])
+    """
+    return _SELU_SCALE * expected_elu(mean, variance, alpha=_SELU_ALPHA)
+
+
+def expected_identity_squared(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[Z ** 2] for Z ~ Normal(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_identity_squared(torch.tensor([2.0]), torch.ones(1))
+    tensor([5.])
+    """
+    return mean.square() + variance
+
+
+def expected_relu_squared(mean: Tensor, variance: Tensor) -> Tensor:
+    """Compute E[max(0, Z) ** 2] for Z ~ Normal(mean, variance).
+
+    ``(m ** 2 + s ** 2) * cdf(m / s) + m * s * pdf(m / s)``.
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_relu_squared(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 0.0]))
+    tensor([0.5000, 4.0000])
+    """
+    known, std = known_and_std(variance)
+    z = mean / std
+    square = expected_identity_squared(mean, variance)
+    smooth = square * normal_cdf(z) + mean * std * normal_pdf(z)
+    return torch.where(known, torch.relu(mean).square(), smooth)
+
+
+def expected_leaky_relu_squared(
+    mean: Tensor, variance: Tensor, *, negative_slope: float | Tensor = 0.01
+) -> Tensor:
+    """Compute E[leaky_relu(Z) ** 2] for Z ~ Normal(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : Tensor of shape (*)
+        Moments of the pre-activation; ``variance`` is non-negative.
+    negative_slope : float or Tensor, default=0.01
+        The slope below zero.
+
+    Returns
+    -------
+    Tensor of shape (*)
+
+    Examples
+    --------
+    >>> expected_leaky_relu_squared(torch.tensor([-10.0, 2.0]), torch.zeros(2))
+    tensor([0.0100, 4.0000])
+    """
+    share = negative_slope**2
+    square = expected_identity_squared(mean, variance)
+    return share * square + (1.0 - share) * expected_relu_squared(mean, variance)

@@ -1,0 +1,182 @@
+"""Activations that know their own expectation."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacunet import functional as expected
+
+Expectation = Callable[[Tensor, Tensor], Tensor]
+
+# What a name means: the function of known values. Functions, not modules, where torch
+# has no module.
+_NAMES: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
+    "cos": lambda: torch.cos,
+    "elu": nn.ELU,
+    "erf": lambda: torch.erf,
+    "gelu": nn.GELU,
+    "hardtanh": nn.Hardtanh,
+    "identity": nn.Identity,
+    "leaky_relu": nn.LeakyReLU,
+    "relu": nn.ReLU,
+    "relu6": nn.ReLU6,
+    "selu": nn.SELU,
+    "sigmoid": nn.Sigmoid,
+    "silu": nn.SiLU,
+    "sin": lambda: torch.sin,
+    "softplus": nn.Softplus,
+    "tanh": nn.Tanh,
+}
+
+# A module's expectation, with the module's own settings.
+_MODULES: dict[type[nn.Module], Callable[[Any], Expectation]] = {
+    nn.ELU: lambda module: partial(expected.expected_elu, alpha=module.alpha),
+    nn.GELU: lambda module: (
+        expected.expected_gelu
+        if module.approximate == "none"
+        else partial(expected.expected_function, module)
+    ),
+    nn.Hardtanh: lambda module: partial(
+        expected.expected_hardtanh, min_val=module.min_val, max_val=module.max_val
+    ),
+    nn.Identity: lambda module: expected.expected_identity,
+    nn.LeakyReLU: lambda module: partial(
+        expected.expected_leaky_relu, negative_slope=module.negative_slope
+    ),
+    nn.ReLU: lambda module: expected.expected_relu,
+    nn.ReLU6: lambda module: expected.expected_relu6,
+    nn.SELU: lambda module: expected.expected_selu,
+    nn.Sigmoid: lambda module: expected.expected_sigmoid,
+    nn.SiLU: lambda module: expected.expected_silu,
+    nn.Softplus: lambda module: partial(expected.expected_softplus, beta=module.beta),
+    nn.Tanh: lambda module: expected.expected_tanh,
+}
+
+# Acting element by element: what a traced call stands for, as a module that takes the
+# call's remaining arguments.
+ELEMENTWISE_FUNCTIONS: dict[Any, Callable[..., nn.Module]] = {
+    functional.celu: nn.CELU,
+    functional.elu: nn.ELU,
+    functional.gelu: nn.GELU,
+    functional.hardsigmoid: nn.Hardsigmoid,
+    functional.hardswish: nn.Hardswish,
+    functional.hardtanh: nn.Hardtanh,
+    functional.leaky_relu: nn.LeakyReLU,
+    functional.logsigmoid: nn.LogSigmoid,
+    functional.mish: nn.Mish,
+    functional.relu: nn.ReLU,
+    functional.relu6: nn.ReLU6,
+    functional.selu: nn.SELU,
+    functional.sigmoid: nn.Sigmoid,
+    functional.silu: nn.SiLU,
+    functional.softplus: nn.Softplus,
+    functional.softsign: nn.Softsign,
+    functional.tanh: nn.Tanh,
+    torch.relu: nn.ReLU,
+    torch.selu: nn.SELU,
+    torch.sigmoid: nn.Sigmoid,
+    torch.tanh: nn.Tanh,
+}
+ELEMENTWISE_METHODS: dict[str, Callable[..., nn.Module]] = {
+    "relu": nn.ReLU,
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+}
+ELEMENTWISE_MODULES = (
+    *_MODULES,
+    nn.CELU,
+    nn.Hardshrink,
+    nn.Hardsigmoid,
+    nn.Hardswish,
+    nn.LogSigmoid,
+    nn.Mish,
+    nn.PReLU,
+    nn.Softshrink,
+    nn.Softsign,
+    nn.Tanhshrink,
+    nn.Threshold,
+)
+
+ActivationLike = str | nn.Module | Callable[[Tensor], Tensor]
+
+
+class ExpectedActivation(nn.Module):
+    """An activation that takes known values or the moments of unknown ones.
+
+    Parameters
+    ----------
+    activation : str, torch.nn.Module or callable
+        A name ("relu", "gelu", "tanh", ...), an activation module with its settings, or
+        any function that acts element by element. What has no closed form is
+        integrated by Gauss-Hermite quadrature.
+
+    Shape
+    -----
+    - ``forward``: mean and variance (*) to (*)
+    - ``known``: (*) to (*)
+
+    Examples
+    --------
+    >>> activation = ExpectedActivation("relu")
+    >>> activation(torch.zeros(1), torch.ones(1))
+    tensor([0.3989])
+    >>> activation.known(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+    """
+
+    def __init__(self, activation: ActivationLike) -> None:
+        super().__init__()
+        self.known = _known_values(activation)
+
+    def forward(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Return the expected activation of Normal(mean, variance)."""
+        return expectation_of(self.known)(mean, variance)
+
+    def extra_repr(self) -> str:  # noqa: D102
+        is_module = isinstance(self.known, nn.Module)
+        return "" if is_module else getattr(self.known, "__name__", repr(self.known))
+
+
+def _known_values(activation: ActivationLike) -> Callable[[Tensor], Tensor]:
+    if isinstance(activation, ExpectedActivation):
+        return activation.known
+    if isinstance(activation, str):
+        if activation not in _NAMES:
+            msg = (
+                f"Got activation={activation!r}, but expected one of "
+                f"{', '.join(sorted(_NAMES))}, an activation module, or a function "
+                f"that acts element by element."
+            )
+            raise ValueError(msg)
+        return _NAMES[activation]()
+    if not callable(activation):
+        msg = (
+            f"Got activation of type {type(activation).__name__}, but expected a name, "
+            f"a module or a function."
+        )
+        raise TypeError(msg)
+    if isinstance(activation, nn.Module):
+        return activation
+    module = ELEMENTWISE_FUNCTIONS.get(activation)
+    return activation if module is None else module()
+
+
+def expectation_of(known: Callable[[Tensor], Tensor]) -> Expectation:
+    """Return the expectation of a function of known values."""
+    if isinstance(known, nn.PReLU):
+        # One slope for all: those of a convolution's channels stand on another axis.
+        if known.num_parameters == 1:
+            return partial(expected.expected_leaky_relu, negative_slope=known.weight)
+        return partial(expected.expected_function, known)
+    if isinstance(known, nn.Module) and type(known) in _MODULES:
+        return _MODULES[type(known)](known)
+    exact: dict[Any, Expectation] = {
+        torch.erf: expected.expected_erf,
+        torch.sin: expected.expected_sin,
+        torch.cos: expected.expected_cos,
+    }
+    return exact.get(known, partial(expected.expected_function, known))

@@ -1,0 +1,270 @@
+"""Convolutions over signals and images with holes."""
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from lacunet import functional as F  # noqa: N812
+from lacunet._validation import check_floating
+from lacunet.density import GaussianMixtureDensity
+from lacunet.nn._activation import ActivationLike, ExpectedActivation
+from lacunet.nn._density import check_density, full_precision
+from lacunet.nn._rows import apply_by_row
+
+Sizes = int | Sequence[int]
+
+
+class _ExpectedConv(nn.Module):
+    """What one and two axes share: a plain convolution, and its expected twin."""
+
+    _plain: ClassVar[type[nn.Conv1d | nn.Conv2d]]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        density: GaussianMixtureDensity,
+        *,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+        activation: ActivationLike = "relu",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.density = check_density(density, None)
+        if density.covariance_type == "full":
+            msg = (
+                "Got a density with full covariances, but expected 'diag' or 'factor': "
+                "the full covariance of a convolution's output is out of reach."
+            )
+            raise ValueError(msg)
+        self.convolution = self._plain(
+            in_channels,
+            out_channels,
+            kernel_size,  # type: ignore[arg-type]
+            stride,  # type: ignore[arg-type]
+            padding,  # type: ignore[arg-type]
+            dilation,  # type: ignore[arg-type]
+            groups,
+            bias,
+            device=device,
+            dtype=dtype,
+        )
+        self.activation = ExpectedActivation(activation)
+
+    @property
+    def weight(self) -> Tensor:
+        """The kernel, of shape (out_channels, in_channels / groups, *kernel_size)."""
+        return self.convolution.weight
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias, of shape (out_channels,), or None."""
+        return self.convolution.bias
+
+    @classmethod
+    def _from_convolution(
+        cls,
+        convolution: nn.Conv1d | nn.Conv2d,
+        density: GaussianMixtureDensity,
+        activation: ActivationLike,
+    ) -> Self:
+        if not isinstance(convolution, cls._plain):
+            msg = (
+                f"Got {type(convolution).__name__}, but expected a "
+                f"torch.nn.{cls._plain.__name__}."
+            )
+            raise TypeError(msg)
+        if convolution.padding_mode != "zeros":
+            msg = (
+                f"Got padding_mode={convolution.padding_mode!r}, but expected 'zeros': "
+                f"other paddings repeat values that may be missing."
+            )
+            raise ValueError(msg)
+        with torch.device("meta"):  # no random numbers are drawn for what is replaced
+            layer = cls(
+                convolution.in_channels,
+                convolution.out_channels,
+                density,
+                kernel_size=convolution.kernel_size,
+                activation=activation,
+            )
+        layer.convolution = copy.deepcopy(convolution)
+        return layer.train(convolution.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the expected activation of every pixel of the output."""
+        batch = self._check_images(x)
+        with full_precision(batch, self.convolution.weight) as images:
+            out = apply_by_row(images, self._known, self._expected)
+        return out if x.ndim == self.convolution.weight.ndim else out[0]
+
+    def _check_images(self, x: Tensor) -> Tensor:
+        check_floating(x)
+        n_axes = self.convolution.weight.ndim  # batch, channels, and the kernel's axes
+        images = x[None] if x.ndim == n_axes - 1 else x
+        channels = self.convolution.in_channels
+        if images.ndim != n_axes or images.shape[1] != channels:
+            axes = "length" if n_axes == 3 else "height, width"
+            msg = (
+                f"Got x of shape {tuple(x.shape)}, but expected "
+                f"(batch, {channels}, {axes})."
+            )
+            raise ValueError(msg)
+        if math.prod(images.shape[1:]) != self.density.n_features:
+            msg = (
+                f"Got x of shape {tuple(x.shape)}, that is "
+                f"{math.prod(images.shape[1:])} values each, but expected "
+                f"{self.density.n_features}: the density is over that many features."
+            )
+            raise ValueError(msg)
+        if not torch.compiler.is_compiling() and len(images) == 0:
+            msg = f"Got x of shape {tuple(x.shape)}, but expected at least one row."
+            raise ValueError(msg)
+        return images
+
+    def _known(self, x: Tensor) -> Tensor:
+        out: Tensor = self.activation.known(self.convolution(x))
+        return out
+
+    def _expected(self, x: Tensor) -> Tensor:
+        mixture = self.density.condition(x.flatten(1))
+        mean, variance = F.conv_moments(
+            mixture,
+            self.convolution.weight,
+            self.convolution.bias,
+            input_shape=x.shape[1:],
+            stride=self.convolution.stride,
+            padding=self.convolution.padding,
+            dilation=self.convolution.dilation,
+            groups=self.convolution.groups,
+        )  # (batch, components, out_channels, *out_size)
+        return F.mix(mixture.weights, self.activation(mean, variance))
+
+
+class ExpectedConv1d(_ExpectedConv):
+    """A 1d convolution with its activation, expected over what is missing.
+
+    The density is over the flattened signal. Padding is known zeros.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        As in ``torch.nn.Conv1d``.
+    density : GaussianMixtureDensity
+        Over ``in_channels * length`` features, diagonal or factor; may be shared.
+    kernel_size, stride, padding, dilation, groups, bias
+        As in ``torch.nn.Conv1d``.
+    activation : str, torch.nn.Module or callable, default="relu"
+        What the layer ends with; "identity" for none.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
+
+    Shape
+    -----
+    - Input: (batch, in_channels, length), NaN where a value is missing
+    - Output: (batch, out_channels, out_length)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.density import GaussianMixtureDensity
+    >>> from lacunet.nn import ExpectedConv1d
+    >>> layer = ExpectedConv1d(1, 4, GaussianMixtureDensity(2, 10), kernel_size=3)
+    >>> x = torch.randn(5, 1, 10)
+    >>> x[:, :, 4:6] = torch.nan
+    >>> layer(x).shape
+    torch.Size([5, 4, 8])
+    """
+
+    _plain = nn.Conv1d
+
+    @classmethod
+    def from_conv(
+        cls,
+        convolution: nn.Conv1d,
+        density: GaussianMixtureDensity,
+        activation: ActivationLike = "relu",
+    ) -> Self:
+        """Make the expected twin of a convolution, with a copy of its weights.
+
+        Parameters
+        ----------
+        convolution : torch.nn.Conv1d
+        density : GaussianMixtureDensity
+        activation : str, torch.nn.Module or callable, default="relu"
+
+        Returns
+        -------
+        ExpectedConv1d
+        """
+        return cls._from_convolution(convolution, density, activation)
+
+
+class ExpectedConv2d(_ExpectedConv):
+    """A 2d convolution with its activation, expected over what is missing.
+
+    The density is over the flattened image. Padding is known zeros.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        As in ``torch.nn.Conv2d``.
+    density : GaussianMixtureDensity
+        Over ``in_channels * height * width`` features, diagonal or factor; may be
+        shared.
+    kernel_size, stride, padding, dilation, groups, bias
+        As in ``torch.nn.Conv2d``.
+    activation : str, torch.nn.Module or callable, default="relu"
+        What the layer ends with; "identity" for none.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
+
+    Shape
+    -----
+    - Input: (batch, in_channels, height, width), NaN where a pixel is missing
+    - Output: (batch, out_channels, out_height, out_width)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.density import GaussianMixtureDensity
+    >>> from lacunet.nn import ExpectedConv2d
+    >>> layer = ExpectedConv2d(1, 4, GaussianMixtureDensity(2, 64), kernel_size=3)
+    >>> x = torch.randn(5, 1, 8, 8)
+    >>> x[:, :, 2:5, 2:5] = torch.nan
+    >>> layer(x).shape
+    torch.Size([5, 4, 6, 6])
+    """
+
+    _plain = nn.Conv2d
+
+    @classmethod
+    def from_conv(
+        cls,
+        convolution: nn.Conv2d,
+        density: GaussianMixtureDensity,
+        activation: ActivationLike = "relu",
+    ) -> Self:
+        """Make the expected twin of a convolution, with a copy of its weights.
+
+        Parameters
+        ----------
+        convolution : torch.nn.Conv2d
+        density : GaussianMixtureDensity
+        activation : str, torch.nn.Module or callable, default="relu"
+
+        Returns
+        -------
+        ExpectedConv2d
+        """
+        return cls._from_convolution(convolution, density, activation)

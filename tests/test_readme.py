@@ -1,0 +1,61 @@
+"""Run the python blocks of README.md and of the pages in docs, as they are printed.
+
+The blocks of one file share a namespace and run in order. A block is left out when the
+line before it is ``<!-- skip: reason -->``.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BLOCK = re.compile(
+    r"(?P<skip>^[ ]*<!-- skip: \S.*?-->[ ]*\n)?"
+    r"^(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def python_blocks(text):
+    """Code of every block to run, with empty lines before it for true line numbers."""
+    return [
+        "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(block["code"])
+        for block in BLOCK.finditer(text)
+        if not block["skip"]
+    ]
+
+
+def pages_with_blocks():
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    return [page for page in pages if python_blocks(page.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("page", [README, *pages_with_blocks()], ids=lambda p: p.name)
+def test_code_blocks_run_as_printed(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = python_blocks(page.read_text("utf-8"))
+    assert blocks, f"{page.name} has no python block"
+    namespace = {"__name__": "__main__"}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for code in blocks:
+            exec(compile(code, page, "exec"), namespace)
+
+
+def test_blocks_are_found_in_order_with_their_line_numbers():
+    text = "a\n```python\nx = 1\n```\n- b\n  ```python\n  y = 2\n  ```\n"
+    assert python_blocks(text) == ["\n\nx = 1\n", "\n" * 6 + "y = 2\n"]
+
+
+def test_blocks_of_other_languages_and_skipped_blocks_are_left_out():
+    text = "```bash\nls\n```\n\n<!-- skip: needs a GPU -->\n```python\nx = 1\n```\n"
+    assert python_blocks(text) == []
+
+
+def test_skip_without_a_reason_does_not_skip():
+    assert python_blocks("<!-- skip: -->\n```python\nx = 1\n```\n") == ["\n\nx = 1\n"]
