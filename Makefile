@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 ENV := .venv/.installed
 PYTEST_ARGS ?= # for instance -m slow
+# One thread a process: the tests are many small products, and there are two processes.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench docs
@@ -14,7 +16,7 @@ demo: $(ENV) ## train on digits with a hole in every image; prints errors, write
 	$(BIN)/python examples/demo.py
 
 test: check ## check, then run tests, doctests and the README's code blocks
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 check: $(ENV) ## format, lint, types and the layer rule, changing nothing
 	$(BIN)/ruff format --check .

@@ -261,9 +261,6 @@ class GaussianMixtureDensity(nn.Module):
     @property
     def variances(self) -> Tensor:
         """Diagonal of "diag" covariances; of "factor" ones, the noise."""
-        if self.covariance_type == "full":
-            msg = "A density with full covariances has no variances: see covariances."
-            raise AttributeError(msg)
         # A logarithm may run off; the density stays positive all the same.
         tiny = torch.finfo(self.log_variances.dtype).tiny
         return self.log_variances.exp().clamp_min(tiny)

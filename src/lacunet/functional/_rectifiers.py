@@ -79,7 +79,8 @@ class _ExpectedReLU(torch.autograd.Function):
         z = mean / std
         cdf = normal_cdf(z)
         pdf = z.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
-        out = (mean * cdf).addcmul_(std, pdf)
+        # Deep in the tail the two terms cancel: rounding must not turn it negative.
+        out = (mean * cdf).addcmul_(std, pdf).clamp_min_(0.0)
         slope = pdf.div_(std.mul_(2.0)).masked_fill_(variance <= 1e-30, 0.0)
         ctx.save_for_backward(mean, variance, cdf, slope)
         return out

@@ -151,7 +151,7 @@ class ExpectedLinear(nn.Module):
         rows = check_batch(x, self.in_features).reshape(-1, self.in_features)
         with full_precision(rows, self.weight) as batch:
             out = apply_by_row(batch, self._known, self._expected)
-        return out.unflatten(0, x.shape[:-1]) if x.ndim != 2 else out
+        return out.view(*x.shape[:-1], self.out_features)
 
     def _known(self, x: Tensor) -> Tensor:
         out: Tensor = self.activation.known(

@@ -91,7 +91,7 @@ class ExpectedRBF(nn.Module):
                 self.variances,
                 normalise=self.normalise,
             )
-        return out.unflatten(0, x.shape[:-1]) if x.ndim != 2 else out
+        return out.view(*x.shape[:-1], self.units)
 
     def extra_repr(self) -> str:  # noqa: D102
         return (

@@ -1,0 +1,1 @@
+"""Speed and memory of the core, measured against references in the same run."""

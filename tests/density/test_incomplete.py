@@ -1,0 +1,360 @@
+"""EM on rows with holes: laws, scikit-learn on complete rows, and awkward tables."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from oracle import KINDS
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+
+from lacunet import IncompleteGaussianMixture
+from lacunet.density._em import BLOCK_BUDGET
+
+
+def two_clusters(n=400, *, missing=0.3, seed=0):
+    """Correlated clusters and the same with values missing completely at random."""
+    rng = np.random.RandomState(seed)
+    first = rng.randn(n // 2, 4) @ rng.randn(4, 4) + 4
+    second = rng.randn(n - n // 2, 4) @ rng.randn(4, 4) - 4
+    X = rng.permutation(np.vstack([first, second]))
+    holes = X.copy()
+    holes[rng.rand(*X.shape) < missing] = np.nan
+    return X, holes
+
+
+def fitted(covariance_type, X, **options):
+    options = {"tol": 1e-4, "max_iter": 500, "random_state": 0} | options
+    return IncompleteGaussianMixture(2, covariance_type=covariance_type, **options).fit(
+        X
+    )
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+def test_complete_rows_give_scikit_learns_mixture(covariance_type, tol):
+    X, _ = two_clusters()
+    identity = {"diag": np.ones((2, 4)), "full": np.stack([np.eye(4)] * 2)}
+    options = {
+        "covariance_type": covariance_type,
+        "weights_init": [0.3, 0.7],
+        "means_init": X[:2],
+        "precisions_init": identity[covariance_type],
+        "tol": tol,
+        "max_iter": 1000,
+    }
+    theirs = GaussianMixture(2, **options).fit(X)
+    ours = IncompleteGaussianMixture(2, **options).fit(X)
+    for name in ("weights_", "means_", "covariances_", "lower_bound_", "n_iter_"):
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(theirs, name), rtol=1e-6, atol=1e-6
+        )
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X))
+    np.testing.assert_allclose(
+        ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9
+    )
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    assert ours.bic(X) == pytest.approx(theirs.bic(X))
+    assert ours.aic(X) == pytest.approx(theirs.aic(X))
+
+
+@pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-1])
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_likelihood_never_falls(covariance_type, reg_covar):
+    for seed in range(3):
+        _, X = two_clusters(80, seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            mixture = fitted(
+                covariance_type,
+                X,
+                tol=0.0,
+                max_iter=150,
+                reg_covar=reg_covar,
+                random_state=seed,
+                init_params="random",
+            )
+        assert np.diff(mixture.lower_bounds_).min() > -1e-9
+        assert len(mixture.lower_bounds_) > 5
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_result_is_a_stationary_point_of_the_observed_likelihood(covariance_type):
+    """No small step of the means in any direction scores higher."""
+    _, X = two_clusters()
+    mixture = fitted(covariance_type, X, tol=1e-10, max_iter=5000, reg_covar=0.0)
+    best = mixture.score(X)
+    rng = np.random.RandomState(0)
+    start = mixture.means_
+    for _ in range(10):
+        mixture.means_ = start + 1e-3 * rng.randn(*start.shape)
+        assert mixture.score(X) < best
+
+
+def test_one_full_gaussian_finds_the_closed_form_of_monotone_holes():
+    """Little's factored likelihood: regress the second column on the first."""
+    X = np.array(
+        [
+            [0, 0],
+            [1, 1],
+            [2, 2.5],
+            [3, 2],
+            [4, np.nan],
+            [5, np.nan],
+            [3, np.nan],
+            [4, 4.5],
+        ]
+    )
+    mixture = IncompleteGaussianMixture(
+        covariance_type="full", tol=1e-13, max_iter=5000, reg_covar=0.0
+    ).fit(X)
+    np.testing.assert_allclose(mixture.means_, [[2.75, 2.75]], atol=1e-5)
+    truth = [[[2.4375, 2.4375], [2.4375, 2.7375]]]
+    np.testing.assert_allclose(mixture.covariances_, truth, atol=1e-4)
+
+
+@pytest.mark.parametrize("covariance_type", ["factor", "full"])
+def test_variances_do_not_shrink_under_holes(covariance_type):
+    rng = np.random.RandomState(0)
+    X = (
+        rng.randn(20_000, 3)
+        @ np.linalg.cholesky([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]]).T
+    )
+    X[rng.rand(*X.shape) < 0.5] = np.nan
+    mixture = IncompleteGaussianMixture(
+        covariance_type=covariance_type, tol=1e-7, max_iter=2000, random_state=0
+    ).fit(X)
+    np.testing.assert_allclose(
+        mixture.covariances_[0],
+        [[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]],
+        atol=0.05,
+    )
+
+
+def test_mean_strategy_is_scikit_learn_on_mean_filled_rows():
+    _, X = two_clusters()
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    options = {
+        "weights_init": [0.5, 0.5],
+        "means_init": filled[:2],
+        "precisions_init": np.ones((2, 4)),
+    }
+    ours = IncompleteGaussianMixture(2, strategy="mean", **options).fit(X)
+    theirs = GaussianMixture(2, covariance_type="diag", **options).fit(filled)
+    np.testing.assert_allclose(ours.means_, theirs.means_)
+    np.testing.assert_allclose(ours.covariances_, theirs.covariances_)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_imputation_keeps_observed_cells_and_beats_the_mean(covariance_type):
+    X, holes = two_clusters()
+    hole = np.isnan(holes)
+    mixture = fitted(covariance_type, holes)
+    filled = mixture.impute(holes)
+    assert (filled[~hole] == holes[~hole]).all()
+    assert not np.isnan(filled).any()
+    mean = np.broadcast_to(np.nanmean(holes, axis=0), X.shape)
+    ours, plain = (((f - X)[hole] ** 2).mean() for f in (filled, mean))
+    assert ours < 0.5 * plain
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_sampled_imputations_average_to_the_imputation(covariance_type):
+    _, X = two_clusters(40)
+    mixture = fitted(covariance_type, X, tol=1e-2)
+    draws = mixture.sample_imputations(X, 2000, random_state=1)
+    hole = np.isnan(X)
+    assert draws.shape == (2000, *X.shape)
+    assert (draws[:, ~hole] == X[~hole]).all()
+    error = draws.std(0)[hole] / np.sqrt(2000)
+    assert (np.abs(draws.mean(0) - mixture.impute(X))[hole] < 5 * error).all()
+    again = mixture.sample_imputations(X, 2000, random_state=1)
+    np.testing.assert_array_equal(draws, again)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_samples_have_the_moments_of_the_mixture(covariance_type):
+    _, X = two_clusters()
+    mixture = fitted(covariance_type, X)
+    draws, labels = mixture.sample(60_000)
+    for k in range(2):
+        rows = draws[labels == k]
+        covariance = mixture.covariances_[k]
+        covariance = np.diag(covariance) if covariance.ndim == 1 else covariance
+        np.testing.assert_allclose(rows.mean(0), mixture.means_[k], atol=0.1)
+        np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.1, atol=0.15)
+    np.testing.assert_allclose(
+        np.bincount(labels) / 60_000, mixture.weights_, atol=0.01
+    )
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_blocks_of_rows_change_nothing(covariance_type, monkeypatch):
+    _, X = two_clusters()
+    whole = fitted(covariance_type, X)
+    monkeypatch.setattr("lacunet.density._em.BLOCK_BUDGET", 500)
+    monkeypatch.setattr("lacunet.density._incomplete.BLOCK_BUDGET", 500)
+    pieces = fitted(covariance_type, X)
+    assert BLOCK_BUDGET > 500
+    np.testing.assert_allclose(pieces.means_, whole.means_, rtol=1e-8)
+    np.testing.assert_allclose(pieces.impute(X), whole.impute(X), rtol=1e-8)
+    scores = pieces.score_samples(X)
+    np.testing.assert_allclose(scores, whole.score_samples(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_shuffled_batches_come_close_to_the_whole(covariance_type):
+    X, holes = two_clusters(6000)
+    whole = fitted(covariance_type, holes)
+    steps = IncompleteGaussianMixture(
+        2, covariance_type=covariance_type, random_state=0
+    )
+    for start in range(0, 6000, 300):
+        steps.partial_fit(holes[start : start + 300])
+    assert steps.n_iter_ == 20
+    first = IncompleteGaussianMixture(
+        2, covariance_type=covariance_type, random_state=0
+    )
+    first.partial_fit(holes[:300])
+    assert whole.score(holes) - steps.score(holes) < 0.02
+    assert steps.score(holes) > first.score(holes)
+
+
+def test_far_away_origin_loses_no_digits():
+    X, holes = two_clusters()
+    near, far = fitted("full", holes), fitted("full", holes + 1e7)
+    np.testing.assert_allclose(far.means_ - 1e7, near.means_, atol=1e-5)
+    np.testing.assert_allclose(far.covariances_, near.covariances_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_same_seed_same_result_and_global_rng_untouched(covariance_type):
+    _, X = two_clusters()
+    states = [np.random.get_state()[1].copy(), torch.get_rng_state()]  # noqa: NPY002
+    first, second = (
+        fitted(covariance_type, X, n_init=2, init_params="random") for _ in range(2)
+    )
+    first.sample_imputations(X, 2)
+    np.testing.assert_array_equal(first.means_, second.means_)
+    assert (np.random.get_state()[1] == states[0]).all()  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), states[1])
+
+
+def test_more_starts_are_never_worse():
+    _, X = two_clusters(100)
+    options = {"init_params": "random", "tol": 1e-3}
+    scores = [fitted("full", X, n_init=n, **options).lower_bound_ for n in (1, 5)]
+    assert scores[1] >= scores[0]
+
+
+def test_warm_start_goes_on_where_it_stopped():
+    _, X = two_clusters()
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        short = fitted("diag", X, max_iter=3, tol=0.0, warm_start=True)
+    bound = short.lower_bound_
+    with pytest.warns(ConvergenceWarning):
+        short.fit(X)
+    assert short.lower_bounds_[0] >= bound
+
+
+def test_column_never_observed_is_kept_with_a_warning():
+    _, X = two_clusters()
+    X[:, 2] = np.nan
+    with pytest.warns(UserWarning, match=r"without one observed value: \[2\]"):
+        mixture = fitted("full", X)
+    assert mixture.means_.shape == (2, 4)
+    filled = mixture.impute(X)
+    np.testing.assert_allclose(filled[:, 2], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_constant_columns_and_duplicated_rows_are_fitted(covariance_type):
+    _, X = two_clusters(40)
+    X[:, 1] = 7.0
+    X = np.vstack([X, X, X])
+    mixture = fitted(covariance_type, X, tol=1e-2)
+    assert np.isfinite(mixture.covariances_).all()
+    X[0, 1] = np.nan
+    assert mixture.impute(X)[0, 1] == pytest.approx(7.0, abs=1e-3)
+
+
+def test_row_with_nothing_observed_teaches_nothing():
+    _, X = two_clusters()
+    with_empty = np.vstack([X, np.full((50, 4), np.nan)])
+    first, second = fitted("diag", X, tol=1e-9), fitted("diag", with_empty, tol=1e-9)
+    np.testing.assert_allclose(
+        np.sort(first.means_, 0), np.sort(second.means_, 0), atol=1e-4
+    )
+    assert second.score_samples(with_empty)[-1] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": 500}, "n_samples=400"),
+        ({"covariance_type": "tied"}, "covariance_type='tied'"),
+        ({"rank": 2}, "'diag' has no rank"),
+        ({"covariance_type": "factor", "rank": 5}, "at most 4"),
+        ({"tol": -1.0}, "tol=-1.0"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"n_init": 0}, "n_init=0"),
+        ({"reg_covar": -1e-3}, "reg_covar=-0.001"),
+        ({"strategy": "median"}, "strategy='median'"),
+        ({"init_params": "k-means"}, "init_params='k-means'"),
+        ({"weights_init": [0.5, 0.6], "n_components": 2}, "sum to 1"),
+        ({"means_init": np.zeros((1, 3))}, r"means_init of shape \(1, 3\)"),
+        ({"precisions_init": np.full((1, 4), -1.0)}, "not positive"),
+        ({"covariance_type": "factor", "precisions_init": 1}, "warm_start"),
+    ],
+)
+def test_bad_parameters_are_refused(options, match):
+    _, X = two_clusters()
+    with pytest.raises(ValueError, match=match):
+        IncompleteGaussianMixture(**options).fit(X)
+
+
+def test_more_components_than_distinct_rows_are_refused():
+    X = np.repeat([[0.0, 1.0], [2.0, np.nan], [5.0, 5.0]], 10, axis=0)
+    with pytest.raises(ValueError, match="expected at most 3"):
+        IncompleteGaussianMixture(4, random_state=0).fit(X)
+
+
+def test_bad_tables_are_refused():
+    with pytest.raises(ValueError, match="infinity"):
+        IncompleteGaussianMixture().fit([[np.inf, 1.0], [0.0, 1.0]])
+    with pytest.raises(NotFittedError):
+        IncompleteGaussianMixture().impute([[0.0, np.nan]])
+    mixture = IncompleteGaussianMixture().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    with pytest.raises(ValueError, match="3 features"):
+        mixture.predict([[0.0, 1.0, 2.0]])
+
+
+def test_pandas_missing_values_and_names():
+    pd = pytest.importorskip("pandas")
+    _, X = two_clusters()
+    frame = pd.DataFrame(X, columns=list("abcd")).convert_dtypes()
+    mixture = fitted("full", frame)
+    np.testing.assert_allclose(mixture.means_, fitted("full", X).means_)
+    assert mixture.feature_names_in_.tolist() == list("abcd")
+    assert not np.isnan(mixture.impute(frame)).any()
+
+
+def test_grid_search_chooses_components_on_rows_with_holes():
+    _, X = two_clusters()
+    search = GridSearchCV(
+        IncompleteGaussianMixture(random_state=0, max_iter=1000),
+        {"n_components": [1, 2], "covariance_type": ["diag", "full"]},
+        cv=3,
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 2, "covariance_type": "full"}
+    clone(search.best_estimator_)
+
+
+def test_verbose_prints_the_likelihood(capsys):
+    _, X = two_clusters()
+    fitted("diag", X, verbose=1)
+    assert "iteration 1: log likelihood" in capsys.readouterr().out

@@ -1,0 +1,161 @@
+"""The layers inside torch: copies, dtypes, autocast, compile, export, sharing."""
+
+import copy
+import shutil
+
+import pytest
+import torch
+from oracle import KINDS, make_components, mixed_batch
+from torch import nn
+
+from lacunet.density import GaussianMixtureDensity
+from lacunet.nn import ExpectedConv2d, ExpectedLinear, ExpectedRBF
+
+LAYERS = ("linear", "conv", "rbf")
+
+
+def make_layer(name, kind="diag"):
+    density = GaussianMixtureDensity.from_components(
+        make_components(kind, dtype=torch.float32), gamma=0.3
+    )
+    if name == "conv":
+        return ExpectedConv2d(1, 3, density, kernel_size=2)
+    if name == "rbf":
+        return ExpectedRBF(4, 5, density)
+    return ExpectedLinear(4, 5, density, indicator=True)
+
+
+def make_batch(name):
+    x = mixed_batch(dtype=torch.float32)
+    return x.view(8, 1, 2, 2) if name == "conv" else x
+
+
+@pytest.fixture(params=LAYERS)
+def name(request):
+    return request.param
+
+
+def test_state_dict_carries_everything(name):
+    layer, other = make_layer(name), make_layer(name)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(0.5)
+    other.load_state_dict(layer.state_dict())
+    assert torch.equal(other(make_batch(name)), layer(make_batch(name)))
+
+
+def test_deepcopy_is_independent(name):
+    layer = make_layer(name)
+    before = layer(make_batch(name)).detach()
+    twin = copy.deepcopy(layer)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.mul_(0.5)
+    assert torch.equal(layer(make_batch(name)), before)
+    assert not torch.allclose(twin(make_batch(name)), before)
+
+
+@pytest.mark.parametrize("kind", ["diag", "factor"])
+def test_double_precision_agrees(name, kind):
+    layer, x = make_layer(name, kind), make_batch(name)
+    narrow = layer(x)
+    wide = layer.to(torch.float64)(x.double())
+    assert wide.dtype == torch.float64
+    torch.testing.assert_close(narrow.double(), wide, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["diag", "factor"])
+def test_autocast_keeps_moments_in_full_precision(name, kind):
+    layer, x = make_layer(name, kind), make_batch(name)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = nn.Linear(4, 2)(torch.zeros(1, 4))
+        half = layer(x.bfloat16().float())
+    assert plain.dtype == torch.bfloat16  # autocast was on
+    torch.testing.assert_close(half, layer(x.bfloat16().float()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        from_half = layer(x.bfloat16())
+    torch.testing.assert_close(from_half, half)
+    half.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
+
+
+def test_a_shared_density_is_trained_by_both_layers():
+    density = GaussianMixtureDensity(3, 4)
+    first, second = ExpectedLinear(4, 2, density), ExpectedLinear(4, 3, density)
+    model = nn.ModuleList([first, second])
+    assert first.density is second.density
+    assert sum(p is density.means for p in model.parameters()) == 1
+    x = mixed_batch(dtype=torch.float32)
+    gradients = []
+    for layers in ((first,), (second,), (first, second)):
+        model.zero_grad()
+        sum(layer(x).sum() for layer in layers).backward()
+        gradients.append(density.means.grad.clone())
+    torch.testing.assert_close(gradients[0] + gradients[1], gradients[2])
+
+
+# Importing the compiler imports parts of torch that torch itself has deprecated.
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch._prims_common.*:FutureWarning")
+@pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")),
+    reason="torch.compile needs a C++ compiler, and there is none",
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_layer_gives_the_same(kind):
+    layer = make_layer("linear", kind)
+    x = make_batch("linear")
+    compiled = torch.compile(layer, fullgraph=kind != "full")
+    out = compiled(x)
+    torch.testing.assert_close(out, layer(x), atol=1e-5, rtol=1e-5)
+    out.sum().backward()
+    got = {n: p.grad.clone() for n, p in layer.named_parameters()}
+    layer.zero_grad()
+    layer(x).sum().backward()
+    for parameter_name, parameter in layer.named_parameters():
+        torch.testing.assert_close(
+            got[parameter_name], parameter.grad, atol=1e-4, rtol=1e-4
+        )
+
+
+def test_exported_diagonal_layer_takes_nan_and_any_batch():
+    model = nn.Sequential(make_layer("linear"), nn.Linear(5, 2))
+    batch = torch.export.Dim("batch", min=2, max=64)
+    program = torch.export.export(
+        model, (torch.randn(5, 4),), dynamic_shapes=({0: batch},)
+    )
+    x = make_batch("linear")
+    torch.testing.assert_close(program.module()(x), model(x))
+
+
+def test_second_derivatives_are_those_of_the_plain_formula():
+    layer = make_layer("linear").double()
+    x = mixed_batch().requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(x).sum(), x, create_graph=True)
+    gradient.nan_to_num().square().sum().backward()
+    assert all(
+        torch.isfinite(p.grad).all() for p in layer.parameters() if p.grad is not None
+    )
+
+
+def test_layer_learns_from_rows_that_are_all_incomplete():
+    """No complete row, and still: the sum of what is missing and what is not."""
+    rng = torch.Generator().manual_seed(0)
+    z = torch.randn(512, 1, generator=rng)
+    complete = z + 0.1 * torch.randn(512, 4, generator=rng)
+    target = complete.sum(1, keepdim=True)
+    x = complete.clone()
+    x[torch.arange(512), torch.randint(4, (512,), generator=rng)] = torch.nan
+    density = GaussianMixtureDensity(3, 4, generator=rng)
+    model = nn.Sequential(
+        ExpectedLinear(4, 16, density, generator=rng), nn.Linear(16, 1)
+    )
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    losses = []
+    for _ in range(150):
+        loss = nn.functional.mse_loss(model(x), target)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.1 * losses[0]
