@@ -137,7 +137,10 @@ def _adapt_sequential(
 
 def _walk(module: nn.Sequential) -> Iterator[_Place]:
     """Yield the modules of nested Sequentials in the order they are called."""
-    for name, child in module.named_children():
+    # Not named_children: a module that is called twice counts twice.
+    for name, child in module._modules.items():
+        if child is None:
+            continue
         if type(child) is nn.Sequential:
             yield from _walk(child)
         else:
