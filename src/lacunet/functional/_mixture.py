@@ -104,12 +104,19 @@ class ConditionalMixture(ABC):
         """
 
     @abstractmethod
-    def affine(self, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Push the moments through ``x @ weight.T + bias``, see affine_moments."""
+    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute what the missing cells add to the moments of ``x @ weight.T``.
+
+        Returns
+        -------
+        mean, variance : Tensor of shape (batch, components, hidden)
+        """
 
     @abstractmethod
-    def push(self, linear: LinearMap, squared: LinearMap) -> tuple[Tensor, Tensor]:
-        """Push the moments through any linear map on the last axis.
+    def missing_push(
+        self, linear: LinearMap, squared: LinearMap
+    ) -> tuple[Tensor, Tensor]:
+        """Do the same for any linear map on the last axis.
 
         ``squared`` is the same map with every coefficient squared. Both results are of
         shape (batch, components, outputs).

@@ -1,8 +1,9 @@
 """Mean and variance of a pre-activation: the density pushed through a linear map."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -44,7 +45,9 @@ def affine_moments(
     check_shape(weight, (hidden, mixture.observed.shape[1]), "weight")
     if bias is not None:
         check_shape(bias, (hidden,), "bias")
-    return mixture.affine(weight, bias)
+    known = functional.linear(mixture.cells.values, weight, bias)
+    mean, variance = mixture.missing_affine(weight)
+    return mean + known[:, None], variance
 
 
 def conv_moments(
@@ -93,6 +96,49 @@ def conv_moments(
     >>> mean.flatten(), variance.flatten()
     (tensor([1., 3., 2., 4., 4.]), tensor([0., 0., 1., 1., 0.]))
     """
+    _check_images(mixture, weight, input_shape)
+
+    def convolve(signals: Tensor, kernel: Tensor, offset: Tensor | None) -> Tensor:
+        convolution = _CONVOLUTIONS[weight.ndim]
+        return convolution(signals, kernel, offset, stride, padding, dilation, groups)
+
+    images = mixture.cells.values.view(-1, *input_shape)
+    known = convolve(images, weight, bias)
+    mean, variance = missing_conv(mixture, weight, convolve, tuple(input_shape))
+    return mean + known[:, None], variance
+
+
+def missing_conv(
+    mixture: ConditionalMixture,
+    weight: Tensor,
+    convolve: Callable[[Tensor, Tensor, None], Tensor],
+    input_shape: Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """Compute what the missing pixels add to the moments of a convolution.
+
+    Returns
+    -------
+    mean, variance : Tensor of shape (batch, components, out_channels, *out_size)
+    """
+    out_shape: list[torch.Size] = []
+
+    def along(kernel: Tensor, signals: Tensor) -> Tensor:
+        out = convolve(signals.reshape(-1, *input_shape), kernel, None)
+        out_shape.append(out.shape[1:])
+        # Flattened, so that outputs of any rank are one axis to the mixture.
+        return out.view(*signals.shape[:-1], -1)
+
+    mean, variance = mixture.missing_push(
+        lambda signals: along(weight, signals),
+        lambda signals: along(weight.square(), signals),
+    )
+    shape = (*mean.shape[:2], *out_shape[0])
+    return mean.view(shape), variance.view(shape)
+
+
+def _check_images(
+    mixture: ConditionalMixture, weight: Tensor, input_shape: Sequence[int]
+) -> None:
     if weight.ndim not in _CONVOLUTIONS or len(input_shape) != weight.ndim - 1:
         msg = (
             f"Got weight of shape {tuple(weight.shape)} and "
@@ -107,37 +153,3 @@ def conv_moments(
             f"{mixture.observed.shape[1]}, the number of features of the density."
         )
         raise ValueError(msg)
-    convolve = _CONVOLUTIONS[weight.ndim]
-
-    def along(kernel: Tensor, signals: Tensor) -> Tensor:
-        flat = signals.reshape(-1, *input_shape)
-        out = convolve(flat, kernel, None, stride, padding, dilation, groups)
-        # Flattened once more, so that outputs of any rank are one axis to the mixture.
-        return out.flatten(1).view(*signals.shape[:-1], -1)
-
-    mean, variance = mixture.push(
-        lambda signals: along(weight, signals),
-        lambda signals: along(weight.square(), signals),
-    )
-    size = _output_size(input_shape, weight, stride, padding, dilation)
-    mean, variance = (
-        moment.unflatten(-1, (len(weight), *size)) for moment in (mean, variance)
-    )
-    if bias is not None:
-        mean = mean + bias.view(-1, *(1,) * len(size))
-    return mean, variance
-
-
-def _output_size(
-    input_shape: Sequence[int],
-    weight: Tensor,
-    stride: Sizes,
-    padding: Sizes | str,
-    dilation: Sizes,
-) -> tuple[int, ...]:
-    """Ask torch itself, on a tensor without memory."""
-    channels, *lengths = input_shape
-    probe = weight.new_empty((1, weight.shape[1], *lengths), device="meta")
-    kernel = weight.new_empty((1, *weight.shape[1:]), device="meta")
-    out = _CONVOLUTIONS[weight.ndim](probe, kernel, None, stride, padding, dilation)
-    return tuple(out.shape[2:])

@@ -23,8 +23,8 @@ def masked_products(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
     Tensor of shape (batch, tables, hidden)
     """
     if torch.compiler.is_compiling():
-        return _tabulated(missing, weight, tables)
-    touched = missing.any(dim=0)
+        return _tabulated(missing, weight, tables).view(-1, len(tables), len(weight))
+    touched = missing.sum(dim=0) > 0
     if int(touched.sum()) <= 0.75 * len(touched):
         columns = touched.nonzero()[:, 0]
         missing, weight, tables = (
@@ -34,12 +34,12 @@ def masked_products(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
         # Few rows: (batch, tables, features) is smaller than the table of products.
         return functional.linear(missing[:, None] * tables, weight)
     product: Tensor = _TabulatedProducts.apply(missing, weight, tables)  # type: ignore[no-untyped-call]
-    return product
+    return product.view(-1, len(tables), len(weight))
 
 
 def _tabulated(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
     products = (tables[:, None] * weight).flatten(0, 1)  # (tables * hidden, features)
-    return (missing @ products.T).view(-1, len(tables), len(weight))
+    return missing @ products.T
 
 
 class _TabulatedProducts(torch.autograd.Function):
@@ -53,9 +53,15 @@ class _TabulatedProducts(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         missing, weight, tables = ctx.saved_tensors
-        # Out of place throughout, so that it can itself be differentiated.
-        outer = (grads[0].flatten(1).T @ missing).view(len(tables), *weight.shape)
+        # Out of place throughout, so that it can itself be differentiated; one table
+        # at a time, so that the slices stay in the cache.
+        outer = (grads[0].T @ missing).view(len(tables), *weight.shape)
         needs_weight, needs_tables = ctx.needs_input_grad[1:]
-        grad_weight = (outer * tables[:, None]).sum(0) if needs_weight else None
-        grad_tables = (outer * weight).sum(1) if needs_tables else None
-        return None, grad_weight, grad_tables
+        grad_weight = torch.zeros_like(weight) if needs_weight else None
+        grad_tables = []
+        for slice_, table in zip(outer, tables, strict=True):
+            if grad_weight is not None:
+                grad_weight = torch.addcmul(grad_weight, slice_, table)
+            if needs_tables:
+                grad_tables.append((slice_ * weight).sum(0))
+        return None, grad_weight, torch.stack(grad_tables) if needs_tables else None

@@ -11,6 +11,9 @@ from lacunet.functional._normal import known_and_std, normal_cdf, normal_pdf
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
+_PEAK = 1 / math.sqrt(2 * math.pi)  # of the standard normal density
+# Numbers that are worked on at a time: few enough to stay in the cache.
+_PIECE = 2**18
 
 
 def expected_identity(mean: Tensor, variance: Tensor) -> Tensor:
@@ -73,15 +76,14 @@ class _ExpectedReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, variance: Tensor) -> Tensor:
-        # In place, and with a floor instead of a branch: this is the one long
-        # element-wise chain of a layer, and a floor of 1e-30 is ReLU to 1e-15.
-        std = variance.clamp_min(1e-30).sqrt_()
-        z = mean / std
-        cdf = normal_cdf(z)
-        pdf = z.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
-        # Deep in the tail the two terms cancel: rounding must not turn it negative.
-        out = (mean * cdf).addcmul_(std, pdf).clamp_min_(0.0)
-        slope = pdf.div_(std.mul_(2.0)).masked_fill_(variance <= 1e-30, 0.0)
+        mean, variance = torch.broadcast_tensors(mean, variance)
+        mean, variance = mean.contiguous(), variance.contiguous()
+        out, cdf, slope = (torch.empty_like(mean) for _ in range(3))
+        tensors = (mean, variance, out, cdf, slope)
+        # This is the one long element-wise chain of a layer: piece by piece it stays
+        # in the cache.
+        for piece in zip(*(t.view(-1).split(_PIECE) for t in tensors), strict=True):
+            _fill_relu(*piece)
         ctx.save_for_backward(mean, variance, cdf, slope)
         return out
 
@@ -92,6 +94,22 @@ class _ExpectedReLU(torch.autograd.Function):
         if torch.is_grad_enabled():  # a second derivative was asked for
             return _slopes(grad, mean, variance)
         return grad * cdf, grad * slope
+
+
+def _fill_relu(
+    mean: Tensor, variance: Tensor, out: Tensor, cdf: Tensor, slope: Tensor
+) -> None:
+    """Write value and slopes in place."""
+    # A floor instead of a branch: with a variance of 1e-30 it is ReLU to 1e-15.
+    std = variance.clamp_min(1e-30).sqrt_()
+    z = mean / std
+    torch.erfc(z * -math.sqrt(0.5), out=cdf).mul_(0.5)
+    bump = z.square_().mul_(-0.5).exp_()  # the density but for its constant
+    # Deep in the tail the two terms cancel: rounding must not turn it negative.
+    torch.mul(mean, cdf, out=out).addcmul_(std, bump, value=_PEAK).clamp_min_(0.0)
+    torch.div(bump, std.mul_(2.0 / _PEAK), out=slope)
+    if bool(variance.amin() <= 1e-30):  # seldom: one pass instead of two
+        slope.masked_fill_(variance <= 1e-30, 0.0)
 
 
 def _slopes(grad: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:

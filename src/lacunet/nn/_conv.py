@@ -8,17 +8,18 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_floating
 from lacunet.density import GaussianMixtureDensity
-from lacunet.nn._activation import ActivationLike, ExpectedActivation
-from lacunet.nn._density import check_density, full_precision
-from lacunet.nn._rows import apply_by_row
+from lacunet.functional import ConditionalMixture
+from lacunet.functional._moments import missing_conv
+from lacunet.nn._activation import ActivationLike
+from lacunet.nn._density import full_precision
+from lacunet.nn._layer import ExpectedLayer
 
 Sizes = int | Sequence[int]
 
 
-class _ExpectedConv(nn.Module):
+class _ExpectedConv(ExpectedLayer):
     """What one and two axes share: a plain convolution, and its expected twin."""
 
     _plain: ClassVar[type[nn.Conv1d | nn.Conv2d]]
@@ -39,8 +40,7 @@ class _ExpectedConv(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        self.density = check_density(density, None)
+        super().__init__(density, None, activation)
         if density.covariance_type == "full":
             msg = (
                 "Got a density with full covariances, but expected 'diag' or 'factor': "
@@ -59,7 +59,6 @@ class _ExpectedConv(nn.Module):
             device=device,
             dtype=dtype,
         )
-        self.activation = ExpectedActivation(activation)
 
     @property
     def weight(self) -> Tensor:
@@ -105,7 +104,7 @@ class _ExpectedConv(nn.Module):
         """Return the expected activation of every pixel of the output."""
         batch = self._check_images(x)
         with full_precision(batch, self.convolution.weight) as images:
-            out = apply_by_row(images, self._known, self._expected)
+            out = self.respond(images)
         return out if x.ndim == self.convolution.weight.ndim else out[0]
 
     def _check_images(self, x: Tensor) -> Tensor:
@@ -132,23 +131,17 @@ class _ExpectedConv(nn.Module):
             raise ValueError(msg)
         return images
 
-    def _known(self, x: Tensor) -> Tensor:
-        out: Tensor = self.activation.known(self.convolution(x))
+    def preactivate(self, values: Tensor) -> Tensor:
+        """Convolve images in which 0 stands for missing."""
+        out: Tensor = self.convolution(values)
         return out
 
-    def _expected(self, x: Tensor) -> Tensor:
-        mixture = self.density.condition(x.flatten(1))
-        mean, variance = F.conv_moments(
-            mixture,
-            self.convolution.weight,
-            self.convolution.bias,
-            input_shape=x.shape[1:],
-            stride=self.convolution.stride,
-            padding=self.convolution.padding,
-            dilation=self.convolution.dilation,
-            groups=self.convolution.groups,
-        )  # (batch, components, out_channels, *out_size)
-        return F.mix(mixture.weights, self.activation(mean, variance))
+    def missing_share(
+        self, mixture: ConditionalMixture, shape: torch.Size
+    ) -> tuple[Tensor, Tensor]:
+        """Compute what the missing pixels add to mean and variance."""
+        convolve = self.convolution._conv_forward
+        return missing_conv(mixture, self.convolution.weight, convolve, shape)
 
 
 class ExpectedConv1d(_ExpectedConv):

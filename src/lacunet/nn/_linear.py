@@ -5,16 +5,17 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_batch, check_positive_int
 from lacunet.density import GaussianMixtureDensity
-from lacunet.nn._activation import ActivationLike, ExpectedActivation
-from lacunet.nn._density import check_density, full_precision
-from lacunet.nn._rows import apply_by_row
+from lacunet.functional import ConditionalMixture
+from lacunet.nn._activation import ActivationLike
+from lacunet.nn._density import full_precision
+from lacunet.nn._layer import ExpectedLayer
 
 
-class ExpectedLinear(nn.Module):
+class ExpectedLinear(ExpectedLayer):
     """A linear layer with its activation, expected over what is missing.
 
     For a row with holes the density gives the distribution F_S of the missing cells,
@@ -78,11 +79,9 @@ class ExpectedLinear(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(density, in_features, activation)
         self.in_features = check_positive_int(in_features, "in_features")
         self.out_features = check_positive_int(out_features, "out_features")
-        self.density = check_density(density, in_features)
-        self.activation = ExpectedActivation(activation)
         shape = (out_features, in_features)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.register_parameter(
@@ -150,21 +149,22 @@ class ExpectedLinear(nn.Module):
         """Return the expected activation of every row of ``x``."""
         rows = check_batch(x, self.in_features).reshape(-1, self.in_features)
         with full_precision(rows, self.weight) as batch:
-            out = apply_by_row(batch, self._known, self._expected)
+            out = self.respond(batch)
         return out.view(*x.shape[:-1], self.out_features)
 
-    def _known(self, x: Tensor) -> Tensor:
-        out: Tensor = self.activation.known(
-            torch.nn.functional.linear(x, self.weight, self.bias)
-        )
-        return out
+    def preactivate(self, values: Tensor) -> Tensor:
+        """Apply weight and bias to rows in which 0 stands for missing."""
+        return functional.linear(values, self.weight, self.bias)
 
-    def _expected(self, x: Tensor) -> Tensor:
-        mixture = self.density.condition(x)
-        mean, variance = F.affine_moments(mixture, self.weight, self.bias)
+    def missing_share(
+        self, mixture: ConditionalMixture, shape: torch.Size
+    ) -> tuple[Tensor, Tensor]:
+        """Compute what the missing cells, and the fact that they are, add."""
+        mean, variance = mixture.missing_affine(self.weight)
         if self.indicator_weight is not None:
-            mean = mean + (mixture.cells.missing @ self.indicator_weight.T)[:, None]
-        return F.mix(mixture.weights, self.activation(mean, variance))
+            mask = mixture.cells.missing
+            mean = mean + functional.linear(mask, self.indicator_weight)[:, None]
+        return mean, variance
 
     def extra_repr(self) -> str:  # noqa: D102
         return (
