@@ -214,13 +214,43 @@ def test_shuffled_batches_come_close_to_the_whole(covariance_type):
     )
     for start in range(0, 6000, 300):
         steps.partial_fit(holes[start : start + 300])
-    assert steps.n_iter_ == 20
+    assert steps.n_batches_ == 20
     first = IncompleteGaussianMixture(
         2, covariance_type=covariance_type, random_state=0
     )
     first.partial_fit(holes[:300])
     assert whole.score(holes) - steps.score(holes) < 0.02
     assert steps.score(holes) > first.score(holes)
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_partial_fit_goes_on_from_the_last_fit(covariance_type):
+    """Not from an earlier one, and not from nothing."""
+    _, X = two_clusters(600)
+    options = {"covariance_type": covariance_type, "random_state": 0, "max_iter": 500}
+    mixture = IncompleteGaussianMixture(2, **options).partial_fit(X)
+    mixture.fit(X + 100).partial_fit(X[:50] + 100)
+    assert (np.abs(mixture.means_ - 100) < 20).all()
+    fresh = IncompleteGaussianMixture(2, **options).fit(X + 100)
+    np.testing.assert_allclose(mixture.means_, fresh.means_, atol=2.0)
+    assert mixture.score(X + 100) > fresh.score(X + 100) - 0.3
+
+
+def test_mean_strategy_fills_every_batch():
+    _, X = two_clusters()
+    mixture = IncompleteGaussianMixture(strategy="mean", tol=1e-9).partial_fit(X)
+    for _ in range(30):
+        mixture.partial_fit(X)
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    np.testing.assert_allclose(mixture.covariances_[0], filled.var(0), rtol=1e-4)
+
+
+def test_refit_with_another_type_leaves_nothing_behind():
+    _, X = two_clusters()
+    mixture = fitted("factor", X)
+    mixture.set_params(covariance_type="diag").fit(X)
+    assert not hasattr(mixture, "loadings_")
+    assert mixture.covariances_.shape == (2, 4)
 
 
 def test_far_away_origin_loses_no_digits():

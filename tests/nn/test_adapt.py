@@ -50,6 +50,17 @@ class Modules(nn.Module):
         return "modules"
 
 
+class Reshaped(nn.Module):
+    """The activation comes behind a change of shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 3, 2)
+
+    def forward(self, x):
+        return torch.relu(torch.flatten(self.conv(x.view(-1, 1, 2, 2)), 1))
+
+
 class Method(nn.Module):
     def __init__(self):
         super().__init__()
@@ -73,6 +84,8 @@ MODELS = [
     SharedActivation(),
     Modules(),
     Method(),
+    Reshaped(),
+    nn.Sequential(nn.Linear(4, 8), nn.Flatten(), nn.PReLU(8)),
 ]
 
 
@@ -104,6 +117,16 @@ def test_the_activation_is_inside_the_expectation(density):
     twin = ExpectedLinear.from_linear(model.body, density, nn.LeakyReLU(0.3))
     x = torch.tensor([[0.5, torch.nan, -1.0, torch.nan]])
     torch.testing.assert_close(adapted(x), model.head(twin(x)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [Reshaped(), nn.Sequential(nn.Linear(4, 8), nn.Unflatten(1, (2, 4)), nn.Tanh())],
+)
+def test_activation_behind_a_change_of_shape_is_found(model, density):
+    adapted = lacunet.adapt(model, density)
+    (twin,) = (m for m in adapted.modules() if hasattr(m, "density"))
+    assert isinstance(twin.activation.known, (nn.ReLU, nn.Tanh))
 
 
 def test_class_and_methods_are_kept_where_modules_are_used_once(density):

@@ -85,10 +85,12 @@ def test_complete_rows_are_the_plain_layer(activation):
     torch.testing.assert_close(layer(x[complete]), plain[complete])
 
 
-def test_dense_way_agrees_on_complete_rows(layer):
+def test_dense_way_agrees_on_complete_rows(layer, monkeypatch):
     """Compiled code takes the expected way for all rows: it must be the plain one."""
     x = mixed_batch()
-    torch.testing.assert_close(layer._expected(x), layer(x))
+    plain = layer(x)
+    monkeypatch.setattr("lacunet.nn._layer.incomplete_rows", lambda x: None)
+    torch.testing.assert_close(layer(x), plain)
 
 
 def test_output_does_not_depend_on_order_or_neighbours(layer):
@@ -268,6 +270,22 @@ def test_from_linear_takes_the_weights_over_and_leaves_the_global_rng_alone():
     assert (layer.in_features, layer.out_features) == (4, 3)
     x = torch.randn(5, 4)
     torch.testing.assert_close(layer(x), torch.tanh(linear(x)))
+
+
+def test_slopes_a_unit_meet_their_own_units():
+    """PReLU has a slope a unit; the components stand on the axis in between."""
+    layer = make_layer(activation=nn.PReLU(6).double())
+    with torch.no_grad():
+        layer.activation.known.weight.copy_(torch.linspace(0, 1, 6))
+    x = mixed_batch()
+    linear = nn.Linear(4, 6, dtype=torch.float64)
+    linear.load_state_dict({"weight": layer.weight, "bias": layer.bias})
+    twins = [
+        ExpectedLinear.from_linear(linear, layer.density, nn.LeakyReLU(slope))
+        for slope in torch.linspace(0, 1, 6).tolist()
+    ]
+    truth = [twin(x)[:, unit] for unit, twin in enumerate(twins)]
+    torch.testing.assert_close(layer(x), torch.stack(truth, 1))
 
 
 def test_large_values_overflow_nothing_and_are_no_infinity(layer):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from lacunet.density._steps import Step
 from lacunet.functional import Components
@@ -20,13 +19,14 @@ class EMResult:
     """Where EM ended."""
 
     components: Components
+    statistics: Any  # of the last E-step, a row's share
     lower_bounds: list[float]
     converged: bool
 
     @property
     def lower_bound(self) -> float:
         """Mean log likelihood of a row under the components."""
-        return self.lower_bounds[-1] if self.lower_bounds else -torch.inf
+        return self.lower_bounds[-1]
 
 
 def split_blocks(cells: Cells, covariance_type: str, *, size: int) -> list[Cells]:
@@ -66,30 +66,30 @@ def run_em(
     n_rows = sum(len(block.values) for block in blocks)
     bounds: list[float] = []
     previous = components
+    converged = False
     for iteration in range(1, max_iter + 1):
-        log_likelihood, statistics = _expect_all(step, prepared, components)
+        log_likelihood, sums = _expect_all(step, prepared, components)
         bound = log_likelihood / n_rows
         gain = bound - bounds[-1] if bounds else torch.inf
-        if gain < -_rounding(bound):
+        converged = abs(gain) < tol
+        if gain < -1e-10 * max(1.0, abs(bound)):
             # reg_covar makes the step inexact: one that would fall is not taken.
-            return EMResult(previous, bounds, converged=True)
+            components, converged = previous, True
+            break
         bounds.append(bound)
         previous = components
-        components = step.maximise(statistics, components, reg_covar)
+        components = step.maximise(sums, components, reg_covar)
         if progress is not None:
             progress(iteration, bound)
-        if abs(gain) < tol:
-            return EMResult(components, bounds, converged=True)
-    return EMResult(components, bounds, converged=False)
-
-
-def _rounding(bound: float) -> float:
-    return 1e-10 * max(1.0, abs(bound))
+        if converged:
+            break
+    return EMResult(components, _share(sums, n_rows), bounds, converged)
 
 
 def _expect_all(
     step: Step[Any, Any, Any], prepared: list[Any], components: Components
 ) -> tuple[float, Any]:
+    """Return the log likelihood of all rows and the sums of their statistics."""
     total, sums = step.expect(prepared[0], components)
     log_likelihood = float(total.sum())
     for data in prepared[1:]:
@@ -99,18 +99,25 @@ def _expect_all(
     return log_likelihood, sums
 
 
-def blend(statistics: Any, new: Any, *, share: float) -> Any:
-    """Move statistics by ``share`` towards those of a new batch (stepwise EM)."""
-    pairs = zip(statistics, new, strict=True)
-    return type(statistics)(*((1.0 - share) * a + share * b for a, b in pairs))
+def _share(sums: Any, n_rows: int) -> Any:
+    return type(sums)(*(tensor / n_rows for tensor in sums))
 
 
-def batch_statistics(
-    step: Step[Any, Any, Any], blocks: list[Cells], components: Components
+def step_towards(
+    step: Step[Any, Any, Any],
+    blocks: list[Cells],
+    components: Components,
+    statistics: Any,
+    *,
+    share: float,
 ) -> tuple[float, Any]:
-    """Return the mean log likelihood and the statistics of a batch, a row's share."""
+    """Move statistics by ``share`` towards those of a new batch (stepwise EM).
+
+    Returns the mean log likelihood of the batch, and the statistics.
+    """
     n_rows = sum(len(block.values) for block in blocks)
     prepared = [step.prepare(block) for block in blocks]
     log_likelihood, sums = _expect_all(step, prepared, components)
-    mean: tuple[Tensor, ...] = tuple(tensor / n_rows for tensor in sums)
-    return log_likelihood / n_rows, type(sums)(*mean)
+    pairs = zip(statistics, _share(sums, n_rows), strict=True)
+    moved = type(sums)(*((1.0 - share) * a + share * b for a, b in pairs))
+    return log_likelihood / n_rows, moved

@@ -17,10 +17,9 @@ from lacunet.density import _parameters
 from lacunet.density._em import (
     BLOCK_BUDGET,
     EMResult,
-    batch_statistics,
-    blend,
     run_em,
     split_blocks,
+    step_towards,
 )
 from lacunet.density._start import cluster_rows, random_shares, start_components
 from lacunet.density._steps import STEPS
@@ -91,12 +90,13 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         Of "factor".
     converged_ : bool
     n_iter_ : int
-        Iterations of the best start; of ``partial_fit``, the number of batches.
+        Iterations of the best start.
+    n_batches_ : int
+        Batches seen: one by ``fit``, and one by each ``partial_fit``.
     lower_bound_ : float
-        Mean log likelihood of a row's observed cells; of ``partial_fit``, that of the
-        last batch.
+        Mean log likelihood of a row's observed cells, of the last batch.
     lower_bounds_ : list of float
-        The same after every iteration; it never falls.
+        The same after every iteration of ``fit``; it never falls.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
 
@@ -168,28 +168,39 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         IncompleteGaussianMixture
             Itself.
         """
-        X = self._validate(X, reset=True)
-        _parameters.check_parameters(self, *X.shape)
-        _warn_of_empty_columns(X)
-        shift = _column_means(X)
-        if self.strategy == "mean":
-            X = np.where(np.isnan(X), shift, X)
-        random_state = check_random_state(self.random_state)
-        with torch.no_grad():
-            cells = split_cells(torch.from_numpy(X - shift))
-            result = self._best_of_starts(cells, shift, random_state)
-        if not result.converged:
+        self._fit(X)
+        if not self.converged_:
             msg = (
                 f"EM did not converge in max_iter={self.max_iter} iterations. Raise "
                 f"max_iter or tol, or try another init_params or covariance_type."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _fit(self, X: Any) -> None:
+        X = self._validate(X, reset=True)
+        _parameters.check_parameters(self, *X.shape)
+        _warn_of_empty_columns(X)
+        shift = _column_means(X)
+        random_state = check_random_state(self.random_state)
+        with torch.no_grad():
+            cells = self._cells(X, shift)
+            result = self._best_of_starts(cells, shift, random_state)
         self._keep(result.components, shift)
+        self._shift = shift
+        self._statistics = result.statistics
+        self.n_batches_ = 1
         self.converged_ = result.converged
         self.n_iter_ = len(result.lower_bounds)
         self.lower_bound_ = result.lower_bound
         self.lower_bounds_ = result.lower_bounds
-        return self
+
+    def _cells(self, X: np.ndarray, shift: np.ndarray) -> Cells:
+        """Return the cells relative to ``shift``, the column means."""
+        relative = X - shift
+        if self.strategy == "mean":
+            relative = np.nan_to_num(relative, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return split_cells(torch.from_numpy(relative))
 
     def _best_of_starts(
         self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
@@ -220,6 +231,9 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     def _start(
         self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
     ) -> Components:
+        given = _parameters.given_start(self, shift)
+        if given is not None:
+            return given
         wide = widen(cells, torch.zeros((), dtype=torch.float64))
         if self.init_params == "kmeans":
             shares = cluster_rows(wide, self.n_components, random_state)
@@ -243,8 +257,9 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         """Move the mixture towards a batch of rows (stepwise EM).
 
         For rows that don't fit in memory: the sufficient statistics are kept as a
-        running mean over batches. The first batch sets the start, so it should have
-        many rows for each component; batches should be shuffled.
+        running mean over batches. The first batch is fitted as it is, unless ``fit``
+        was called before, so it should have many rows for each component; batches
+        should be shuffled.
 
         Parameters
         ----------
@@ -269,46 +284,24 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         >>> np.sort(mixture.means_.ravel()).round()
         array([-0., 10.])
         """
-        if not hasattr(self, "_statistics"):
-            return self._first_batch(X)
+        if not hasattr(self, "means_"):
+            self._fit(X)  # a start; it need not have come to the top
+            return self
         X = self._validate(X, reset=False)
-        with torch.no_grad():
-            cells = split_cells(torch.from_numpy(X - self._shift))
-            components = _parameters.to_components(self, self._shift)
-            self.lower_bound_, new = batch_statistics(
-                STEPS[self.covariance_type], self._blocks(cells), components
-            )
-            share = (self.n_iter_ + 2) ** -_STEP_POWER
-            self._statistics: Any = blend(self._statistics, new, share=share)
-            self._keep(self._maximised(components), self._shift)
-        self.n_iter_ += 1
-        self.lower_bounds_.append(self.lower_bound_)
-        return self
-
-    def _first_batch(self, X: Any) -> Self:
-        with warnings.catch_warnings():
-            # The batch is a start, not a sample to be climbed to the top of.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self.fit(X)
-        X = self._validate(X, reset=False)
-        self._shift = _column_means(X)
-        with torch.no_grad():
-            cells = split_cells(torch.from_numpy(X - self._shift))
-            _, statistics = batch_statistics(
-                STEPS[self.covariance_type],
-                self._blocks(cells),
-                _parameters.to_components(self, self._shift),
-            )
-        self._statistics = statistics
-        self.n_iter_ = 1
-        self.converged_ = False
-        self.lower_bounds_ = [self.lower_bound_]
-        return self
-
-    def _maximised(self, components: Components) -> Components:
         step = STEPS[self.covariance_type]
-        moved: Components = step.maximise(self._statistics, components, self.reg_covar)
-        return moved
+        components = _parameters.to_components(self, self._shift)
+        with torch.no_grad():
+            self.lower_bound_, self._statistics = step_towards(
+                step,
+                self._blocks(self._cells(X, self._shift)),
+                components,
+                self._statistics,
+                share=(self.n_batches_ + 2) ** -_STEP_POWER,
+            )
+            moved = step.maximise(self._statistics, components, self.reg_covar)
+        self._keep(moved, self._shift)
+        self.n_batches_ += 1
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest component of each row.
@@ -494,6 +487,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         return split_blocks(cells, self.covariance_type, size=size)
 
     def _keep(self, components: Components, shift: np.ndarray) -> None:
+        for stale in ("loadings_", "noise_variances_"):  # of another covariance_type
+            self.__dict__.pop(stale, None)
         for name, value in _parameters.from_components(components, shift).items():
             setattr(self, name, value)
 

@@ -120,6 +120,17 @@ def effective_rank(rank: int | None, n_features: int) -> int:
     return max(1, min(_DEFAULT_RANK, n_features - 1))
 
 
+def given_start(estimator: Any, shift: np.ndarray) -> Components | None:
+    """Return the start that the user gave, None if a part of it is missing."""
+    parts = ("weights_init", "means_init", "precisions_init")
+    if any(getattr(estimator, part) is None for part in parts):
+        return None
+    shape = np.shape(estimator.means_init)
+    record = FullComponents if estimator.covariance_type == "full" else DiagComponents
+    blank = record(*(torch.empty(shape) for _ in range(3)))
+    return override_start(estimator, blank, shift)
+
+
 def override_start(estimator: Any, start: Components, shift: np.ndarray) -> Components:
     """Put the weights, means and precisions that the user gave into the start."""
     given: dict[str, Tensor] = {}

@@ -48,7 +48,7 @@ def condition(
     >>> condition(x, two, gamma=0.0).mean()
     tensor([[ 9., 10.]])
     >>> condition(x, two, gamma=1e9).mean()  # the marginal: both are as likely
-    tensor([[9.0000, 5.0000]])
+    tensor([[9., 5.]])
     """
     cells, noise = prepare(x, components, gamma)
     return components.condition(cells, noise)

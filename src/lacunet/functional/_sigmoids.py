@@ -70,8 +70,8 @@ def expected_tanh(mean: Tensor, variance: Tensor) -> Tensor:
 
     Examples
     --------
-    >>> expected_tanh(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.0]))
-    tensor([0.0000, 0.7616])
+    >>> expected_tanh(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 0.0]))
+    tensor([0.5504, 0.7616])
     """
     return 2.0 * expected_sigmoid(2.0 * mean, 4.0 * variance) - 1.0
 

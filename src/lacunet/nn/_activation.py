@@ -116,8 +116,8 @@ class ExpectedActivation(nn.Module):
 
     Shape
     -----
-    - ``forward``: mean and variance (*) to (*)
-    - ``known``: (*) to (*)
+    - ``forward``: mean and variance (batch, components, *) to (batch, components, *)
+    - ``known``: (batch, *) to (batch, *)
 
     Examples
     --------
@@ -134,6 +134,12 @@ class ExpectedActivation(nn.Module):
 
     def forward(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Return the expected activation of Normal(mean, variance)."""
+        if isinstance(self.known, nn.PReLU):
+            slope: Tensor = self.known.weight
+            if len(slope) > 1:
+                # A slope a channel: the third axis, behind the components.
+                slope = slope.view(-1, *(1,) * (mean.ndim - 3))
+            return expected.expected_leaky_relu(mean, variance, negative_slope=slope)
         return expectation_of(self.known)(mean, variance)
 
     def extra_repr(self) -> str:  # noqa: D102
@@ -167,11 +173,6 @@ def _known_values(activation: ActivationLike) -> Callable[[Tensor], Tensor]:
 
 def expectation_of(known: Callable[[Tensor], Tensor]) -> Expectation:
     """Return the expectation of a function of known values."""
-    if isinstance(known, nn.PReLU):
-        # One slope for all: those of a convolution's channels stand on another axis.
-        if known.num_parameters == 1:
-            return partial(expected.expected_leaky_relu, negative_slope=known.weight)
-        return partial(expected.expected_function, known)
     if isinstance(known, nn.Module) and type(known) in _MODULES:
         return _MODULES[type(known)](known)
     exact: dict[Any, Expectation] = {

@@ -120,8 +120,10 @@ def _adapt_sequential(
         raise AdaptError(
             _no_first_layer(None if first is None else places[first].module)
         )
+    # What acts element by element may as well act before a change of shape.
     after = next(
-        (p for p in places[first + 1 :] if not isinstance(p.module, nn.Identity)), None
+        (p for p in places[first + 1 :] if not isinstance(p.module, _SHAPE_MODULES)),
+        None,
     )
     if after is not None and not _is_leaf(after.module):
         return _adapt_traced(model, density)
@@ -155,7 +157,7 @@ def _activation_module(module: nn.Module) -> nn.Module | None:
     """Return the activation to absorb, None for a map that takes means as they are."""
     if isinstance(module, ELEMENTWISE_MODULES):
         return module
-    if isinstance(module, (*_LAYERS, *_SHAPE_MODULES)):
+    if isinstance(module, _LAYERS):
         return None  # linear: the mean is all it needs
     raise AdaptError(_bad_follower(type(module).__name__, isinstance(module, _BETWEEN)))
 
@@ -171,7 +173,7 @@ def _adapt_traced(model: nn.Module, density: GaussianMixtureDensity) -> nn.Modul
         )
         raise AdaptError(msg) from error
     layer = _first_layer_node(graph_module)
-    follower = _follower(layer)
+    follower = _follower(layer, graph_module)
     module = graph_module.get_submodule(str(layer.target))
     calls = [n for n in graph_module.graph.nodes if n.target == layer.target]
     _check_used_once(module, len(calls))
@@ -184,7 +186,7 @@ def _adapt_traced(model: nn.Module, density: GaussianMixtureDensity) -> nn.Modul
         return model
     assert follower is not None
     _place(graph_module, str(layer.target)).put(twin)
-    follower.replace_all_uses_with(layer)
+    follower.replace_all_uses_with(follower.all_input_nodes[0])
     graph_module.graph.erase_node(follower)
     graph_module.recompile()
     return graph_module
@@ -215,18 +217,23 @@ def _first_layer_node(graph_module: fx.GraphModule) -> fx.Node:
             raise AdaptError(_no_first_layer(node.name))
 
 
-def _follower(layer: fx.Node) -> fx.Node | None:
-    users = list(layer.users)
-    if len(users) == 1 and users[0].op != "output":
-        return users[0]
-    if len(users) > 1:
-        names = ", ".join(sorted(user.name for user in users))
-        msg = (
-            f"Can't tell the activation of {layer.name}: its output goes to several "
-            f"places ({names}), but expected one activation."
-        )
-        raise AdaptError(msg)
-    return None
+def _follower(layer: fx.Node, graph_module: fx.GraphModule) -> fx.Node | None:
+    """Return what follows the layer behind mere changes of shape, None for nothing."""
+    node = layer
+    while True:
+        users = list(node.users)
+        if len(users) > 1:
+            names = ", ".join(sorted(user.name for user in users))
+            msg = (
+                f"Can't tell the activation of {layer.name}: its output goes to "
+                f"several places ({names}), but expected one activation."
+            )
+            raise AdaptError(msg)
+        if not users or users[0].op == "output":
+            return None
+        node = users[0]
+        if not _is_shape(node, graph_module):
+            return node
 
 
 def _activation_of(
@@ -234,8 +241,6 @@ def _activation_of(
 ) -> nn.Module | Callable[[Tensor], Tensor] | None:
     if node.op == "call_module":
         return _activation_module(graph_module.get_submodule(str(node.target)))
-    if _is_shape(node, graph_module):
-        return None
     known: Any = None
     if node.op == "call_function":
         known = ELEMENTWISE_FUNCTIONS.get(node.target)

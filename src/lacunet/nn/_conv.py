@@ -37,6 +37,7 @@ class _ExpectedConv(ExpectedLayer):
         groups: int = 1,
         bias: bool = True,
         activation: ActivationLike = "relu",
+        generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -47,18 +48,29 @@ class _ExpectedConv(ExpectedLayer):
                 "the full covariance of a convolution's output is out of reach."
             )
             raise ValueError(msg)
-        self.convolution = self._plain(
+        # Not filled by torch, which takes no generator, but by reset_parameters.
+        self.convolution: nn.Conv1d | nn.Conv2d = nn.utils.skip_init(
+            self._plain,
             in_channels,
             out_channels,
-            kernel_size,  # type: ignore[arg-type]
-            stride,  # type: ignore[arg-type]
-            padding,  # type: ignore[arg-type]
-            dilation,  # type: ignore[arg-type]
+            kernel_size,
+            stride,
+            padding,
+            dilation,
             groups,
             bias,
-            device=device,
+            device=device or torch.get_default_device(),
             dtype=dtype,
         )
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start as torch's own convolutions do."""
+        weight, bias = self.convolution.weight, self.convolution.bias
+        nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
+        if bias is not None:
+            bound = 1 / math.sqrt(weight[0].numel())
+            nn.init.uniform_(bias, -bound, bound, generator=generator)
 
     @property
     def weight(self) -> Tensor:
@@ -159,6 +171,8 @@ class ExpectedConv1d(_ExpectedConv):
         As in ``torch.nn.Conv1d``.
     activation : str, torch.nn.Module or callable, default="relu"
         What the layer ends with; "identity" for none.
+    generator : torch.Generator, optional
+        Source of the random start; torch's default one if not given.
     device, dtype : optional
         Of the parameters; torch's defaults if not given.
 
@@ -219,6 +233,8 @@ class ExpectedConv2d(_ExpectedConv):
         As in ``torch.nn.Conv2d``.
     activation : str, torch.nn.Module or callable, default="relu"
         What the layer ends with; "identity" for none.
+    generator : torch.Generator, optional
+        Source of the random start; torch's default one if not given.
     device, dtype : optional
         Of the parameters; torch's defaults if not given.
 

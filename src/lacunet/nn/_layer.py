@@ -64,9 +64,9 @@ class ExpectedLayer(nn.Module):
         mixture = self.density.condition(chosen.flatten(1))
         mean, variance = self.missing_share(mixture, chosen.shape[1:])
         offset = known if rows is None else known.index_select(0, rows)
-        response = F.mix(
-            mixture.weights, self.activation(mean + offset[:, None], variance)
-        )
+        # In place: mean is ours alone, and the largest tensor of the layer.
+        expected = self.activation(mean.add_(offset[:, None]), variance)
+        response = F.mix(mixture.weights, expected)
         if rows is None:
             return response
         return self._activate(known).index_copy(0, rows, response)

@@ -43,8 +43,8 @@ class ExpectedRBF(nn.Module):
     >>> from lacunet.density import GaussianMixtureDensity
     >>> from lacunet.nn import ExpectedRBF
     >>> layer = ExpectedRBF(2, 5, GaussianMixtureDensity(3, 2))
-    >>> layer(torch.tensor([[1.0, torch.nan]])).sum()
-    tensor(1.0000, grad_fn=<SumBackward0>)
+    >>> layer(torch.tensor([[1.0, torch.nan]])).shape
+    torch.Size([1, 5])
     """
 
     def __init__(
