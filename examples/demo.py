@@ -7,6 +7,8 @@ Beside it stands the same autoencoder on images with the holes filled by column 
 with the same start, the same batches and the same number of steps.
 """
 
+import argparse
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -200,9 +202,9 @@ def outline_of_patch(image: np.ndarray) -> Rectangle:
 
 
 def main(
-    *, epochs: int = 100, n_images: int | None = None, picture: Path = Path("demo.png")
+    *, epochs: int = 100, n_images: int | None = None, out: Path = Path()
 ) -> dict[str, Errors]:
-    """Train, print the errors, write the picture; return the errors."""
+    """Train, print the errors, write them and a picture; return the errors."""
     digits = load_holed_digits(n_images)
     print(f"Digits of {SIDE}x{SIDE} pixels, {PATCH}x{PATCH} of them missing in each:")
     print(
@@ -212,10 +214,17 @@ def main(
     restored = restore_all_ways(digits, epochs)
     errors = {name: measure(images, digits) for name, images in restored.items()}
     print_errors(errors)
-    draw(digits, restored, picture)
-    print(f"\nPicture: {picture}")
+    out.mkdir(parents=True, exist_ok=True)
+    draw(digits, restored, out / "demo.png")
+    record = {name: error._asdict() for name, error in errors.items()}
+    (out / "demo.json").write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+    print(f"\nWritten: {out / 'demo.png'}, {out / 'demo.json'}")
     return errors
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--out", type=Path, default=Path(), help="folder for demo.png and demo.json"
+    )
+    main(out=parser.parse_args().out)

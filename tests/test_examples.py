@@ -1,6 +1,7 @@
 """The demo with a tiny budget: it runs, and what it reports adds up."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,15 @@ def demo():
 
 @pytest.fixture(scope="module")
 def run(demo, tmp_path_factory):
-    picture = tmp_path_factory.mktemp("demo") / "demo.png"
-    return demo.main(epochs=2, n_images=150, picture=picture), picture
+    out = tmp_path_factory.mktemp("demo") / "new"
+    return demo.main(epochs=2, n_images=150, out=out), out
 
 
-def test_demo_writes_a_picture(run):
-    _, picture = run
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_demo_writes_a_picture_and_its_errors(run):
+    errors, out = run
+    assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
+    record = json.loads((out / "demo.json").read_text("utf-8"))
+    assert record == {name: error._asdict() for name, error in errors.items()}
 
 
 def test_demo_reports_finite_errors_of_four_ways(run):

@@ -4,6 +4,7 @@ The blocks of one file share a namespace and run in order. A block is left out w
 line before it is ``<!-- skip: reason -->``.
 """
 
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -59,3 +60,23 @@ def test_blocks_of_other_languages_and_skipped_blocks_are_left_out():
 
 def test_skip_without_a_reason_does_not_skip():
     assert python_blocks("<!-- skip: -->\n```python\nx = 1\n```\n") == ["\n\nx = 1\n"]
+
+
+def result(name):
+    return json.loads((ROOT / "results" / name).read_text("utf-8"))
+
+
+def test_benchmark_figures_are_the_committed_ones():
+    text = README.read_text("utf-8")
+    for row in result("benchmarks/core.json")["rows"]:
+        figure = f"{row['ratio']:.2f}×" if row["ratio"] else f"{row['ours']:.1f}"
+        lines = [line for line in text.splitlines() if f"| {row['case']} |" in line]
+        assert len(lines) == 1, row["case"]
+        assert f"| {figure}" in lines[0], f"{row['case']}: {figure}"
+
+
+def test_demo_figures_are_the_committed_ones():
+    text = README.read_text("utf-8")
+    for name, errors in result("demo/demo.json").items():
+        figures = " | ".join(f"{value:.4f}" for value in errors.values())
+        assert f"| {name} | {figures} |" in text

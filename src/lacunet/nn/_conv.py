@@ -83,12 +83,27 @@ class _ExpectedConv(ExpectedLayer):
         return self.convolution.bias
 
     @classmethod
-    def _from_convolution(
+    def from_conv(
         cls,
         convolution: nn.Conv1d | nn.Conv2d,
         density: GaussianMixtureDensity,
-        activation: ActivationLike,
+        activation: ActivationLike = "relu",
     ) -> Self:
+        """Make the expected twin of a convolution, with a copy of its weights.
+
+        Parameters
+        ----------
+        convolution : torch.nn.Conv1d or torch.nn.Conv2d
+            Of as many axes as the class.
+        density : GaussianMixtureDensity
+            Over the flattened input.
+        activation : str, torch.nn.Module or callable, default="relu"
+            What followed the convolution.
+
+        Returns
+        -------
+        ExpectedConv1d or ExpectedConv2d
+        """
         if not isinstance(convolution, cls._plain):
             msg = (
                 f"Got {type(convolution).__name__}, but expected a "
@@ -195,27 +210,6 @@ class ExpectedConv1d(_ExpectedConv):
 
     _plain = nn.Conv1d
 
-    @classmethod
-    def from_conv(
-        cls,
-        convolution: nn.Conv1d,
-        density: GaussianMixtureDensity,
-        activation: ActivationLike = "relu",
-    ) -> Self:
-        """Make the expected twin of a convolution, with a copy of its weights.
-
-        Parameters
-        ----------
-        convolution : torch.nn.Conv1d
-        density : GaussianMixtureDensity
-        activation : str, torch.nn.Module or callable, default="relu"
-
-        Returns
-        -------
-        ExpectedConv1d
-        """
-        return cls._from_convolution(convolution, density, activation)
-
 
 class ExpectedConv2d(_ExpectedConv):
     """A 2d convolution with its activation, expected over what is missing.
@@ -256,24 +250,3 @@ class ExpectedConv2d(_ExpectedConv):
     """
 
     _plain = nn.Conv2d
-
-    @classmethod
-    def from_conv(
-        cls,
-        convolution: nn.Conv2d,
-        density: GaussianMixtureDensity,
-        activation: ActivationLike = "relu",
-    ) -> Self:
-        """Make the expected twin of a convolution, with a copy of its weights.
-
-        Parameters
-        ----------
-        convolution : torch.nn.Conv2d
-        density : GaussianMixtureDensity
-        activation : str, torch.nn.Module or callable, default="relu"
-
-        Returns
-        -------
-        ExpectedConv2d
-        """
-        return cls._from_convolution(convolution, density, activation)
