@@ -1,6 +1,7 @@
 """Checks at the public edge: what was got, what was expected, what to do."""
 
 import math
+import numbers
 from collections.abc import Sequence
 
 import torch
@@ -42,6 +43,18 @@ def check_batch(x: object, n_features: int, name: str = "x") -> Tensor:
     return tensor
 
 
+def check_rows(x: object, n_features: int, name: str = "x") -> Tensor:
+    """Return ``x`` if it is a non-empty float tensor of shape (batch, n_features)."""
+    tensor = check_batch(x, n_features, name)
+    if tensor.ndim != 2:
+        msg = (
+            f"Got {name} of shape {tuple(tensor.shape)}, but expected "
+            f"(batch, {n_features})."
+        )
+        raise ValueError(msg)
+    return tensor
+
+
 def check_no_infinity(values: Tensor, name: str = "x") -> None:
     """Refuse infinities; NaN must be gone from ``values`` already."""
     # The sum of finite numbers is finite unless it overflows: one cheap pass.
@@ -62,7 +75,7 @@ def check_same_dtype(x: Tensor, parameter: Tensor, name: str = "x") -> None:
     if x.dtype != parameter.dtype:
         msg = (
             f"Got {name} of dtype {x.dtype}, but expected {parameter.dtype}, the dtype "
-            f"of the layer. Convert one: {name}.to({parameter.dtype}), or "
+            f"of the parameters. Convert one: {name}.to({parameter.dtype}), or "
             f"layer.to({x.dtype})."
         )
         raise TypeError(msg)
@@ -70,21 +83,33 @@ def check_same_dtype(x: Tensor, parameter: Tensor, name: str = "x") -> None:
 
 def check_positive_int(value: object, name: str) -> int:
     """Return ``value`` if it is an integer of at least one."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        msg = f"Got {name}={value!r}, but expected an integer of at least 1."
+    msg = f"Got {name}={value!r}, but expected an integer of at least 1."
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(msg)
     if value < 1:
-        msg = f"Got {name}={value!r}, but expected an integer of at least 1."
         raise ValueError(msg)
-    return value
+    return int(value)
 
 
-def check_gamma(gamma: float | Tensor) -> float | Tensor:
-    """Return ``gamma`` if every entry is finite and not negative."""
+def check_dtype(dtype: torch.dtype | None) -> torch.dtype | None:
+    """Return ``dtype`` if parameters can be of it."""
+    if dtype is not None and not dtype.is_floating_point:
+        msg = f"Got dtype={dtype}, but expected a floating-point dtype."
+        raise TypeError(msg)
+    return dtype
+
+
+def check_gamma(gamma: float | Tensor, n_features: int) -> float | Tensor:
+    """Return ``gamma`` if it is one number, or one a feature, and none is negative."""
     if isinstance(gamma, Tensor):
+        if gamma.ndim > 0:
+            check_shape(gamma, (n_features,), "gamma")
         fine = bool((torch.isfinite(gamma) & (gamma >= 0)).all())
-    else:
+    elif isinstance(gamma, numbers.Real):
         fine = math.isfinite(gamma) and gamma >= 0
+    else:
+        msg = f"Got gamma={gamma!r}, but expected a number or a tensor."
+        raise TypeError(msg)
     if not fine:
         msg = (
             f"Got gamma={gamma!r}, but expected a finite number of at least 0 "

@@ -70,6 +70,45 @@ class Method(nn.Module):
         return self.conv(x.view(-1, 1, 2, 2)).relu().flatten(1)
 
 
+class SizedView(nn.Module):
+    """The everyday reshaping by a size asked of the input."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return self.body(x.view(x.size(0), -1)).tanh()
+
+
+class Aliased(nn.Module):
+    """One module under two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.act = nn.Linear(4, 8), nn.Tanh()
+        self.net = nn.Sequential(self.first, self.act, nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def SharedTail():  # noqa: N802 - reads as a model in the list
+    tail = nn.Sequential(nn.Tanh(), nn.Identity())
+    return nn.Sequential(nn.Linear(4, 8), tail, nn.Linear(8, 8), tail)
+
+
+class Sine(nn.Module):
+    """A call in forward without a module of torch's, and a mode that changes nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.drop = nn.Linear(4, 8), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(torch.sin(self.body(x)))
+
+
 MODELS = [
     nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)),
     nn.Sequential(nn.Sequential(nn.Flatten(), nn.Linear(4, 8)), nn.GELU()),
@@ -85,7 +124,11 @@ MODELS = [
     Modules(),
     Method(),
     Reshaped(),
-    nn.Sequential(nn.Linear(4, 8), nn.Flatten(), nn.PReLU(8)),
+    nn.Sequential(nn.Linear(4, 8), nn.PReLU(8)),
+    SizedView(),
+    Aliased(),
+    SharedTail(),
+    Sine(),
 ]
 
 
@@ -182,6 +225,47 @@ class Twice(nn.Module):
         return torch.relu(self.a(torch.relu(self.a(x))))
 
 
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+def hooked():
+    linear = nn.Linear(4, 4)
+    linear.register_forward_hook(lambda module, inputs, output: 2 * output)
+    return linear
+
+
+def tied():
+    first, last = nn.Linear(4, 4), nn.Linear(4, 4)
+    last.weight = first.weight
+    return nn.Sequential(first, nn.ReLU(), last)
+
+
+class SwitchedDropout(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+
+    def forward(self, x):
+        hidden = functional.relu(self.body(x))
+        return functional.dropout(hidden, 0.5, training=self.training)
+
+
+class Noise(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return torch.relu(self.body(x)) + torch.randn(8)
+
+
 class SkipConnection(nn.Module):
     def __init__(self):
         super().__init__()
@@ -222,6 +306,24 @@ class FunctionalDropout(nn.Module):
         (Untraceable(), "could not trace"),
         (Twice(), "used 2 times"),
         (nn.Sequential(linear := nn.Linear(4, 4), nn.ReLU(), linear), "used 2 times"),
+        (nn.Sequential(Scaled(4, 4), nn.ReLU()), "a forward of its own"),
+        (Scaled(4, 4), "a forward of its own"),
+        (Residual(nn.Linear(4, 4), nn.ReLU()), "several places"),
+        (nn.Sequential(hooked(), nn.ReLU()), "with hooks"),
+        (
+            nn.Sequential(
+                nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), nn.ReLU()
+            ),
+            "computed from other",
+        ),
+        (nn.Sequential(nn.LazyLinear(4), nn.ReLU()), "no weights yet"),
+        (tied(), "tied to another"),
+        (SwitchedDropout(), "differs in train and eval mode"),
+        (Noise(), "makes tensors of its own"),
+        (
+            nn.Sequential(nn.Linear(4, 8), nn.Unflatten(1, (2, 4)), nn.PReLU(2)),
+            "slope for each channel",
+        ),
         (SkipConnection(), "can't tell the activation|Can't tell the activation"),
         (FunctionalDropout(), "dropout between"),
         (nn.ReLU(), "relu as the first|ReLU as the first"),

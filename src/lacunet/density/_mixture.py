@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from lacunet._validation import (
-    check_batch,
     check_choice,
+    check_dtype,
     check_gamma,
     check_positive_int,
+    check_rows,
     check_same_dtype,
-    check_shape,
 )
 from lacunet.functional import (
     Components,
@@ -21,11 +21,14 @@ from lacunet.functional import (
     DiagComponents,
     FactorComponents,
     FullComponents,
-    log_likelihood,
 )
-from lacunet.functional._cells import split_cells
+from lacunet.functional._cells import split_cells, wide_dtype
+from lacunet.functional._condition import check_components
 
 CovarianceType = Literal["diag", "factor", "full"]
+
+# Of a variance: its exponential is finite in float32.
+_LARGEST_LOG = 80.0
 
 PARTS = ("weights", "means", "covariances", "gamma")
 _RAW_NAMES = {
@@ -106,7 +109,8 @@ class GaussianMixtureDensity(nn.Module):
         check_positive_int(n_features, "n_features")
         check_choice(covariance_type, ("diag", "factor", "full"), "covariance_type")
         _check_rank(rank, covariance_type)
-        check_gamma(gamma)
+        check_dtype(dtype)
+        check_gamma(gamma, n_features)
         self.covariance_type = covariance_type
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         shape = (n_components, n_features)
@@ -120,9 +124,8 @@ class GaussianMixtureDensity(nn.Module):
         if covariance_type == "factor":
             self.loadings = nn.Parameter(torch.empty((*shape, rank or 0), **options))
         noise = torch.as_tensor(gamma, dtype=self.means.dtype, device=device)
-        if noise.ndim > 0:
-            check_shape(noise, (n_features,), "gamma")
-        self.log_gamma = nn.Parameter(noise.log())
+        # Zero has no logarithm; exp(-1e4) is zero, and survives an optimiser's step.
+        self.log_gamma = nn.Parameter(noise.log().clamp_min(-1e4))
         self.reset_parameters(generator)
         self.set_trainable(trainable)
 
@@ -171,6 +174,7 @@ class GaussianMixtureDensity(nn.Module):
         >>> GaussianMixtureDensity.from_components(one, gamma=0.5)
         GaussianMixtureDensity(1, 2, covariance_type='diag')
         """
+        check_components(components)
         log_weights, means = components[:2]
         kind, rank = _kind_and_rank(components)
         density = cls(
@@ -256,29 +260,31 @@ class GaussianMixtureDensity(nn.Module):
     @property
     def gamma(self) -> Tensor:
         """The regulariser: variance of the noise on observed values."""
-        return self.log_gamma.exp()
+        return self.log_gamma.clamp_max(_LARGEST_LOG).exp()
 
     @property
     def variances(self) -> Tensor:
         """Diagonal of "diag" covariances; of "factor" ones, the noise."""
-        # A logarithm may run off; the density stays positive all the same.
+        # A logarithm may run off; the density stays positive and finite all the same.
         tiny = torch.finfo(self.log_variances.dtype).tiny
-        return self.log_variances.exp().clamp_min(tiny)
+        return self.log_variances.clamp_max(_LARGEST_LOG).exp().clamp_min(tiny)
 
     @property
     def covariances(self) -> Tensor:
         """Covariance matrices, whatever they are stored as."""
         if self.covariance_type == "full":
-            factor = self._cholesky()
-            return factor @ factor.mT
+            return self._full_covariances().to(self.means.dtype)
         diagonal = self.variances.diag_embed()
         if self.covariance_type == "diag":
             return diagonal
         return self.loadings @ self.loadings.mT + diagonal
 
-    def _cholesky(self) -> Tensor:
-        diagonal = self.raw_cholesky.diagonal(dim1=-2, dim2=-1).exp()
-        return self.raw_cholesky.tril(-1) + diagonal.diag_embed()
+    def _full_covariances(self) -> Tensor:
+        # Wide, since rounding of the product may cost it its positive eigenvalues.
+        raw = self.raw_cholesky.to(wide_dtype(self.raw_cholesky))
+        diagonal = raw.diagonal(dim1=-2, dim2=-1).clamp_max(_LARGEST_LOG).exp()
+        factor = raw.tril(-1) + diagonal.diag_embed()
+        return factor @ factor.mT
 
     @property
     def components(self) -> Components:
@@ -290,7 +296,7 @@ class GaussianMixtureDensity(nn.Module):
             return FactorComponents(
                 log_weights, self.means, self.loadings, self.variances
             )
-        return FullComponents(log_weights, self.means, self.covariances)
+        return FullComponents(log_weights, self.means, self._full_covariances())
 
     def set_trainable(self, trainable: bool | Collection[str]) -> Self:
         """Choose which parts take gradients.
@@ -329,7 +335,7 @@ class GaussianMixtureDensity(nn.Module):
         -------
         ConditionalMixture
         """
-        check_same_dtype(check_batch(x, self.n_features), self.means)
+        check_same_dtype(check_rows(x, self.n_features), self.means)
         return self.components.condition(split_cells(x), self.gamma)
 
     def log_prob(self, x: Tensor) -> Tensor:
@@ -346,8 +352,11 @@ class GaussianMixtureDensity(nn.Module):
         -------
         Tensor of shape (batch,)
         """
-        check_same_dtype(check_batch(x, self.n_features), self.means)
-        return log_likelihood(x, self.components)
+        check_same_dtype(check_rows(x, self.n_features), self.means)
+        components = self.components
+        nothing = torch.zeros_like(self.log_gamma)
+        given = components.log_likelihood(split_cells(x), nothing)
+        return (components.log_weights + given).logsumexp(-1).to(x.dtype)
 
     forward = log_prob
 
@@ -372,13 +381,7 @@ def _kind_and_rank(components: Components) -> tuple[CovarianceType, int | None]:
         return "diag", None
     if isinstance(components, FactorComponents):
         return "factor", components.loadings.shape[-1]
-    if isinstance(components, FullComponents):
-        return "full", None
-    msg = (
-        f"Got components of type {type(components).__name__}, but expected "
-        f"DiagComponents, FactorComponents or FullComponents."
-    )
-    raise TypeError(msg)
+    return "full", None
 
 
 def _components_of(fitted: Any, device: torch.device | str | None) -> Components:

@@ -59,7 +59,7 @@ def widen(cells: Cells, shift: Tensor) -> WideCells:
     """Return the observed values relative to ``shift``, their squares and the mask."""
     dtype = wide_dtype(cells.values)
     present = cells.observed.to(dtype)
-    values = (cells.values.to(dtype) - shift) * present
+    values = (cells.values.to(dtype) - shift.to(dtype)) * present
     return WideCells(values, values.square(), present)
 
 
@@ -68,8 +68,10 @@ def find_patterns(observed: Tensor) -> Patterns:
     if torch.compiler.is_compiling():
         # The number of patterns depends on the data: each row is its own pattern.
         return Patterns(observed, torch.arange(len(observed), device=observed.device))
-    generator = torch.Generator().manual_seed(observed.shape[1])
-    keys = torch.randint(-(2**62), 2**62, (observed.shape[1],), generator=generator)
+    generator = torch.Generator("cpu").manual_seed(observed.shape[1])
+    keys = torch.randint(
+        -(2**62), 2**62, observed.shape[1:], generator=generator, device="cpu"
+    )
     # One 64-bit word a row: sorting words is far cheaper than sorting rows.
     words = (observed * keys.to(observed.device)).sum(dim=1)
     distinct, index = torch.unique(words, return_inverse=True)

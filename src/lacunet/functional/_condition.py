@@ -3,7 +3,13 @@
 import torch
 from torch import Tensor
 
-from lacunet._validation import check_batch, check_gamma, check_shape
+from lacunet._validation import (
+    check_floating,
+    check_gamma,
+    check_rows,
+    check_same_dtype,
+    check_shape,
+)
 from lacunet.functional._cells import Cells, split_cells
 from lacunet.functional._diag import DiagComponents
 from lacunet.functional._factor import FactorComponents
@@ -89,13 +95,38 @@ def prepare(
     x: Tensor, components: Components, gamma: float | Tensor
 ) -> tuple[Cells, Tensor]:
     """Check what was handed over and take the batch apart."""
-    n_components, n_features = components.means.shape
-    check_batch(x, n_features)
-    check_shape(components.log_weights, (n_components,), "log_weights")
+    check_components(components)
+    check_rows(x, components.means.shape[1])
+    check_same_dtype(x, components.means)
     if not torch.compiler.is_compiling():
-        check_gamma(gamma)
-    if x.ndim != 2:
-        msg = f"Got x of shape {tuple(x.shape)}, but expected (batch, {n_features})."
-        raise ValueError(msg)
+        check_gamma(gamma, components.means.shape[1])
     noise = torch.as_tensor(gamma, dtype=x.dtype, device=x.device)
     return split_cells(x), noise
+
+
+def check_components(components: Components) -> None:
+    """Refuse components whose parts don't fit together."""
+    if not isinstance(components, Components):
+        msg = (
+            f"Got components of type {type(components).__name__}, but expected "
+            f"DiagComponents, FactorComponents or FullComponents."
+        )
+        raise TypeError(msg)
+    for name, tensor in components._asdict().items():
+        check_floating(tensor, name)
+    if components.means.ndim != 2 or 0 in components.means.shape:
+        msg = (
+            f"Got means of shape {tuple(components.means.shape)}, but expected "
+            f"(components, features) with at least one of each."
+        )
+        raise ValueError(msg)
+    n_components, n_features = components.means.shape
+    check_shape(components.log_weights, (n_components,), "log_weights")
+    if isinstance(components, FullComponents):
+        square = (n_components, n_features, n_features)
+        check_shape(components.covariances, square, "covariances")
+        return
+    check_shape(components.variances, components.means.shape, "variances")
+    if not torch.compiler.is_compiling() and not bool((components.variances > 0).all()):
+        msg = "Got variances that are not all positive, but expected them to be."
+        raise ValueError(msg)

@@ -41,9 +41,27 @@ def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> T
     """Compute the log density of the observed cells, (batch, components)."""
     precisions = 1.0 / variances
     weighted = means * precisions
-    constant = weighted * means + variances.log() + LOG_TWO_PI
+    squares = weighted * means
+    logs = variances.log() + LOG_TWO_PI
+    if cancels(squares):
+        pairs = zip(means, precisions, strict=True)
+        quadratic = torch.stack(
+            [(cells.values - cells.present * m).square() @ p for m, p in pairs], -1
+        )
+        return -0.5 * (quadratic + cells.present @ logs.T)
     quadratic = cells.squares @ precisions.T - 2.0 * (cells.values @ weighted.T)
-    return -0.5 * (quadratic + cells.present @ constant.T)
+    return -0.5 * (quadratic + cells.present @ (squares + logs).T)
+
+
+def cancels(squares: Tensor) -> bool:
+    """Tell whether squares are so large that a difference of them says nothing.
+
+    Seldom: where components are very far apart for their size. Then differences are
+    squared, one component after the other, not squares subtracted in one product.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return float(squares.detach().amax()) * torch.finfo(squares.dtype).eps > 1e-7
 
 
 def log_normal(
@@ -53,7 +71,8 @@ def log_normal(
     shift = means.detach().mean(0)
     wide = wide_dtype(means)
     noise = variances.to(wide) + gamma
-    return diag_log_likelihood(widen(cells, shift), (means - shift).to(wide), noise)
+    relative = means.to(wide) - shift.to(wide)
+    return diag_log_likelihood(widen(cells, shift), relative, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +100,12 @@ class DiagConditional(ConditionalMixture):
     def missing_push(  # noqa: D102
         self, linear: LinearMap, squared: LinearMap
     ) -> tuple[Tensor, Tensor]:
-        missing = self.cells.missing[:, None]  # (batch, 1, features)
-        mean = linear(missing * self.components.means)
-        return mean, squared(missing * self.components.variances)
+        # One component after the other: all at once would be a tensor of
+        # (batch, components, features).
+        missing = self.cells.missing
+        means = [linear(missing * mean) for mean in self.components.means]
+        spreads = [squared(missing * v) for v in self.components.variances]
+        return torch.stack(means, 1), torch.stack(spreads, 1)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)  # (batch, units)

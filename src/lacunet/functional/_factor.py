@@ -19,7 +19,7 @@ from lacunet.functional._cells import (
     wide_dtype,
     widen,
 )
-from lacunet.functional._diag import diag_log_likelihood, log_normal
+from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
 from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._products import masked_products
@@ -69,7 +69,7 @@ class FactorComponents(NamedTuple):
         return factor_posterior(
             widen(cells, shift),
             patterns,
-            means=(self.means - shift).to(wide),
+            means=self.means.to(wide) - shift.to(wide),
             loadings=self.loadings.to(wide),
             noise=self.variances.to(wide) + gamma,
         )
@@ -99,9 +99,7 @@ def factor_posterior(
     ).unflatten(-1, (rank, rank))
     identity = torch.eye(rank, dtype=means.dtype, device=means.device)
     cholesky = torch.linalg.cholesky(precision + identity)
-    projected = torch.einsum("bd,kdl->bkl", cells.values, weighted) - torch.einsum(
-        "bd,kdl->bkl", cells.present, weighted * means[..., None]
-    )
+    projected = _project(cells, means, weighted)
     rows = cholesky[patterns.of_row]  # (batch, components, rank, rank)
     half = solve_lower(rows, projected[..., None])
     mean = solve_transposed(rows, half)[..., 0]
@@ -109,6 +107,18 @@ def factor_posterior(
     diagonal = diag_log_likelihood(cells, means, noise)
     explained = 0.5 * half[..., 0].square().sum(-1)
     return diagonal + explained - volume, FactorPosterior(mean, cholesky)
+
+
+def _project(cells: WideCells, means: Tensor, weighted: Tensor) -> Tensor:
+    """Project the observed residuals on the weighted loadings, (batch, c, rank)."""
+    if cancels((weighted * means[..., None]).square()):
+        pairs = zip(means, weighted, strict=True)
+        return torch.stack(
+            [(cells.values - cells.present * mean) @ w for mean, w in pairs], 1
+        )
+    return torch.einsum("bd,kdl->bkl", cells.values, weighted) - torch.einsum(
+        "bd,kdl->bkl", cells.present, weighted * means[..., None]
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,14 +126,14 @@ def missing_conv(
         out = convolve(signals.reshape(-1, *input_shape), kernel, None)
         out_shape.append(out.shape[1:])
         # Flattened, so that outputs of any rank are one axis to the mixture.
-        return out.view(*signals.shape[:-1], -1)
+        return out.reshape(*signals.shape[:-1], -1)
 
     mean, variance = mixture.missing_push(
         lambda signals: along(weight, signals),
         lambda signals: along(weight.square(), signals),
     )
     shape = (*mean.shape[:2], *out_shape[0])
-    return mean.view(shape), variance.view(shape)
+    return mean.reshape(shape), variance.reshape(shape)
 
 
 def _check_images(

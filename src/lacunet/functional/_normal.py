@@ -9,10 +9,14 @@ _SQRT_HALF = math.sqrt(0.5)
 LOG_TWO_PI = math.log(2 * math.pi)
 
 
+def known_below(dtype: torch.dtype) -> float:
+    """Return the variance up to which a value counts as known."""
+    return max(1e-30, torch.finfo(dtype).tiny)
+
+
 def known_and_std(variance: Tensor) -> tuple[Tensor, Tensor]:
     """Return where ``variance`` is zero, and its root with 1 put in those places."""
-    # Below this a value counts as known: its square root would be no use in a quotient.
-    known = variance <= max(1e-30, torch.finfo(variance.dtype).tiny)
+    known = variance <= known_below(variance.dtype)
     # Substituted before the root: its slope at zero is infinite and would poison the
     # gradient even of the branch that is not taken.
     return known, torch.where(known, 1.0, variance).sqrt()

@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacunet.functional._normal import known_and_std, normal_cdf, normal_pdf
+from lacunet.functional._normal import (
+    known_and_std,
+    known_below,
+    normal_cdf,
+    normal_pdf,
+)
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
@@ -60,7 +65,9 @@ def expected_relu(mean: Tensor, variance: Tensor) -> Tensor:
     """
     if torch.compiler.is_compiling():
         return _relu_formula(mean, variance)
-    out: Tensor = _ExpectedReLU.apply(mean, variance)  # type: ignore[no-untyped-call]
+    # Out here, so that second derivatives find their way back through it.
+    mean, variance = torch.broadcast_tensors(mean, variance)
+    out: Tensor = _ExpectedReLU.apply(mean.contiguous(), variance.contiguous())  # type: ignore[no-untyped-call]
     return out
 
 
@@ -76,8 +83,6 @@ class _ExpectedReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, variance: Tensor) -> Tensor:
-        mean, variance = torch.broadcast_tensors(mean, variance)
-        mean, variance = mean.contiguous(), variance.contiguous()
         out, cdf, slope = (torch.empty_like(mean) for _ in range(3))
         tensors = (mean, variance, out, cdf, slope)
         # This is the one long element-wise chain of a layer: piece by piece it stays
@@ -101,15 +106,16 @@ def _fill_relu(
 ) -> None:
     """Write value and slopes in place."""
     # A floor instead of a branch: with a variance of 1e-30 it is ReLU to 1e-15.
-    std = variance.clamp_min(1e-30).sqrt_()
+    floor = known_below(variance.dtype)
+    std = variance.clamp_min(floor).sqrt_()
     z = mean / std
     torch.erfc(z * -math.sqrt(0.5), out=cdf).mul_(0.5)
     bump = z.square_().mul_(-0.5).exp_()  # the density but for its constant
     # Deep in the tail the two terms cancel: rounding must not turn it negative.
     torch.mul(mean, cdf, out=out).addcmul_(std, bump, value=_PEAK).clamp_min_(0.0)
     torch.div(bump, std.mul_(2.0 / _PEAK), out=slope)
-    if bool(variance.amin() <= 1e-30):  # seldom: one pass instead of two
-        slope.masked_fill_(variance <= 1e-30, 0.0)
+    if bool(variance.amin() <= floor):  # seldom: one pass instead of two
+        slope.masked_fill_(variance <= floor, 0.0)
 
 
 def _slopes(grad: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,6 +175,10 @@ def expected_hardtanh(
     >>> expected_hardtanh(torch.tensor([-9.0, 0.5]), torch.zeros(2))
     tensor([-1.0000,  0.5000])
     """
+    if math.isinf(max_val):
+        return min_val + expected_relu(mean - min_val, variance)
+    if math.isinf(min_val):
+        return max_val - expected_relu(max_val - mean, variance)
     known, std = known_and_std(variance)
     lower = (min_val - mean) / std
     upper = (max_val - mean) / std

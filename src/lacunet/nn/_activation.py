@@ -52,13 +52,17 @@ _MODULES: dict[type[nn.Module], Callable[[Any], Expectation]] = {
     nn.SELU: lambda module: expected.expected_selu,
     nn.Sigmoid: lambda module: expected.expected_sigmoid,
     nn.SiLU: lambda module: expected.expected_silu,
-    nn.Softplus: lambda module: partial(expected.expected_softplus, beta=module.beta),
+    nn.Softplus: lambda module: (
+        partial(expected.expected_softplus, beta=module.beta)
+        if module.threshold >= 15  # above it torch takes the line itself
+        else partial(expected.expected_function, module)
+    ),
     nn.Tanh: lambda module: expected.expected_tanh,
 }
 
 # Acting element by element: what a traced call stands for, as a module that takes the
 # call's remaining arguments.
-ELEMENTWISE_FUNCTIONS: dict[Any, Callable[..., nn.Module]] = {
+ELEMENTWISE_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     functional.celu: nn.CELU,
     functional.elu: nn.ELU,
     functional.gelu: nn.GELU,
@@ -76,14 +80,20 @@ ELEMENTWISE_FUNCTIONS: dict[Any, Callable[..., nn.Module]] = {
     functional.softplus: nn.Softplus,
     functional.softsign: nn.Softsign,
     functional.tanh: nn.Tanh,
+    torch.cos: lambda: torch.cos,
+    torch.erf: lambda: torch.erf,
     torch.relu: nn.ReLU,
     torch.selu: nn.SELU,
     torch.sigmoid: nn.Sigmoid,
+    torch.sin: lambda: torch.sin,
     torch.tanh: nn.Tanh,
 }
-ELEMENTWISE_METHODS: dict[str, Callable[..., nn.Module]] = {
+ELEMENTWISE_METHODS: dict[str, Callable[..., Any]] = {
+    "cos": lambda: torch.cos,
+    "erf": lambda: torch.erf,
     "relu": nn.ReLU,
     "sigmoid": nn.Sigmoid,
+    "sin": lambda: torch.sin,
     "tanh": nn.Tanh,
 }
 ELEMENTWISE_MODULES = (
@@ -142,6 +152,16 @@ class ExpectedActivation(nn.Module):
             return expected.expected_leaky_relu(mean, variance, negative_slope=slope)
         return expectation_of(self.known)(mean, variance)
 
+    def check_any_axis(self) -> None:
+        """Refuse what belongs to the second axis where the units are not on it."""
+        if isinstance(self.known, nn.PReLU) and len(self.known.weight) > 1:
+            msg = (
+                f"Got an activation with {len(self.known.weight)} slopes, which torch "
+                f"lays on the second axis, but expected one slope, or input of shape "
+                f"(batch, features)."
+            )
+            raise ValueError(msg)
+
     def extra_repr(self) -> str:  # noqa: D102
         is_module = isinstance(self.known, nn.Module)
         return "" if is_module else getattr(self.known, "__name__", repr(self.known))
@@ -166,9 +186,21 @@ def _known_values(activation: ActivationLike) -> Callable[[Tensor], Tensor]:
         )
         raise TypeError(msg)
     if isinstance(activation, nn.Module):
+        _check_elementwise(activation)
         return activation
     module = ELEMENTWISE_FUNCTIONS.get(activation)
     return activation if module is None else module()
+
+
+def _check_elementwise(module: nn.Module) -> None:
+    """Refuse modules of torch's that mix elements or draw at random."""
+    ours_to_judge = type(module).__module__.startswith("torch.nn")
+    if ours_to_judge and not isinstance(module, ELEMENTWISE_MODULES):
+        msg = (
+            f"Got activation {type(module).__name__}, but expected one that acts "
+            f"element by element: another has no expectation of one number."
+        )
+        raise ValueError(msg)
 
 
 def expectation_of(known: Callable[[Tensor], Tensor]) -> Expectation:

@@ -87,10 +87,14 @@ def adapt(model: nn.Module, density: GaussianMixtureDensity) -> nn.Module:
         )
         raise TypeError(msg)
     check_density(density, None)
-    adapted = copy.deepcopy(model)
+    try:
+        adapted = copy.deepcopy(model)
+    except RuntimeError as error:  # torch's, for weights made by a hook
+        msg = f"Got a model that can't be copied ({error}), but expected one that can."
+        raise AdaptError(msg) from error
     if isinstance(adapted, _LAYERS):
         return _twin(adapted, density, "identity")
-    if isinstance(adapted, nn.Sequential):
+    if type(adapted) is nn.Sequential:
         return _adapt_sequential(adapted, density)
     return _adapt_traced(adapted, density)
 
@@ -102,44 +106,65 @@ class _Place(NamedTuple):
     name: str
     module: nn.Module
 
-    def put(self, module: nn.Module) -> None:
-        setattr(self.parent, self.name, module)
-
 
 def _adapt_sequential(
     model: nn.Sequential, density: GaussianMixtureDensity
 ) -> nn.Module:
     places = list(_walk(model))
-    first = next(
-        (i for i, p in enumerate(places) if not isinstance(p.module, _SHAPE_MODULES)),
-        None,
-    )
-    if first is None or not isinstance(places[first].module, _LAYERS):
-        if first is not None and not _is_leaf(places[first].module):
+    first = _next_place(places)
+    if first is None:
+        raise AdaptError(_no_first_layer(None))
+    if not isinstance(first.module, _LAYERS):
+        if not _is_leaf(first.module):
             return _adapt_traced(model, density)
-        raise AdaptError(
-            _no_first_layer(None if first is None else places[first].module)
-        )
-    # What acts element by element may as well act before a change of shape.
-    after = next(
-        (p for p in places[first + 1 :] if not isinstance(p.module, _SHAPE_MODULES)),
-        None,
-    )
-    if after is not None and not _is_leaf(after.module):
+        raise AdaptError(_no_first_layer(first.module))
+    after = _next_place(places[places.index(first) + 1 :])
+    if after is not None and (not _is_leaf(after.module) or places.count(after) > 1):
         return _adapt_traced(model, density)
     activation = None if after is None else _activation_module(after.module)
-    uses = [p.module for p in places]
-    _check_used_once(places[first].module, uses.count(places[first].module))
-    twin = _twin(places[first].module, density, activation or "identity")
-    places[first].put(twin)
+    _check_uses(model, first.module, [place.module for place in places])
+    _check_axis(activation, places, first, after)
+    twin = _twin(first.module, density, activation or "identity")
+    _replace_everywhere(model, first.module, twin)
     if after is not None and activation is not None:
-        after.put(nn.Identity())
+        setattr(after.parent, after.name, nn.Identity())
     return model
+
+
+def _next_place(places: list[_Place]) -> _Place | None:
+    """Return the first place that does more than change the shape."""
+    others = (p for p in places if not isinstance(p.module, _SHAPE_MODULES))
+    return next(others, None)
+
+
+def _check_axis(
+    activation: nn.Module | None,
+    places: list[_Place],
+    first: _Place,
+    after: _Place | None,
+) -> None:
+    """Refuse slopes by channel behind a change of shape: their axis is another one."""
+    if after is None or not _has_channels(activation):
+        return
+    if places.index(after) != places.index(first) + 1:
+        raise AdaptError(_CHANNELS_MOVED)
+
+
+def _has_channels(activation: object) -> bool:
+    return isinstance(activation, nn.PReLU) and activation.num_parameters > 1
+
+
+def _replace_everywhere(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    """Put a module in the place of another, under every name that has it."""
+    for parent in list(model.modules()):
+        for name, child in parent._modules.items():
+            if child is old:
+                setattr(parent, name, new)
 
 
 def _walk(module: nn.Sequential) -> Iterator[_Place]:
     """Yield the modules of nested Sequentials in the order they are called."""
-    # Not named_children: a module that is called twice counts twice.
+    # Not named_children, which leaves out a module that is called a second time.
     for name, child in module._modules.items():
         if child is None:
             continue
@@ -163,8 +188,36 @@ def _activation_module(module: nn.Module) -> nn.Module | None:
 
 
 def _adapt_traced(model: nn.Module, density: GaussianMixtureDensity) -> nn.Module:
+    traced = _trace(model)
+    layer = _first_layer_node(traced)
+    follower, moved = _follower(layer, traced)
+    module = traced.get_submodule(str(layer.target))
+    _check_uses(model, module, _called(traced))
+    activation = None if follower is None else _activation_of(follower, traced)
+    if moved and _has_channels(activation):
+        raise AdaptError(_CHANNELS_MOVED)
+    twin = _twin(module, density, activation or "identity")
+    if follower is None or activation is None:
+        _replace_everywhere(model, module, twin)
+        return model
+    if follower.op == "call_module":
+        absorbed = traced.get_submodule(str(follower.target))
+        if sum(called is absorbed for called in _called(traced)) == 1:
+            # In this order: the twin holds the activation that is taken out.
+            _replace_everywhere(model, absorbed, nn.Identity())
+            _replace_everywhere(model, module, twin)
+            return model
+    _check_fixed_graph(model, traced)
+    _replace_everywhere(traced, module, twin)
+    follower.replace_all_uses_with(follower.all_input_nodes[0])
+    traced.graph.erase_node(follower)
+    traced.recompile()
+    return traced
+
+
+def _trace(model: nn.Module) -> fx.GraphModule:
     try:
-        graph_module = fx.symbolic_trace(model)
+        return fx.symbolic_trace(model)
     except (fx.proxy.TraceError, TypeError, AttributeError, RuntimeError) as error:
         msg = (
             f"Can't tell which layer of {type(model).__name__} comes first: torch.fx "
@@ -172,28 +225,36 @@ def _adapt_traced(model: nn.Module, density: GaussianMixtureDensity) -> nn.Modul
             f"its place by hand: their from_linear and from_conv take the weights over."
         )
         raise AdaptError(msg) from error
-    layer = _first_layer_node(graph_module)
-    follower = _follower(layer, graph_module)
-    module = graph_module.get_submodule(str(layer.target))
-    calls = [n for n in graph_module.graph.nodes if n.target == layer.target]
-    _check_used_once(module, len(calls))
-    activation = None if follower is None else _activation_of(follower, graph_module)
-    twin = _twin(module, density, activation or "identity")
-    if activation is None or _is_module_used_once(follower, graph_module):
-        _place(model, str(layer.target)).put(twin)
-        if activation is not None and follower is not None:
-            _place(model, str(follower.target)).put(nn.Identity())
-        return model
-    assert follower is not None
-    _place(graph_module, str(layer.target)).put(twin)
-    follower.replace_all_uses_with(follower.all_input_nodes[0])
-    graph_module.graph.erase_node(follower)
-    graph_module.recompile()
-    return graph_module
 
 
-def _first_layer_node(graph_module: fx.GraphModule) -> fx.Node:
-    inputs = [n for n in graph_module.graph.nodes if n.op == "placeholder" and n.users]
+def _check_fixed_graph(model: nn.Module, traced: fx.GraphModule) -> None:
+    """Refuse to freeze what is decided anew in every call.
+
+    The graph replaces the model's own forward, and with it ``if self.training``, the
+    ``training=self.training`` of a dropout, and tensors made on the way.
+    """
+    training = model.training
+    other = _trace(model.train(not training))
+    model.train(training)
+    own = any(str(n.target).startswith("_tensor_constant") for n in traced.graph.nodes)
+    if own or other.code != traced.code:
+        what = "makes tensors of its own" if own else "differs in train and eval mode"
+        msg = (
+            f"Got a {type(model).__name__} whose forward {what}, but expected one that "
+            f"can be traced once, as its activation is a call in forward. Make the "
+            f"activation a module of the model (such as nn.ReLU), and dropout too."
+        )
+        raise AdaptError(msg)
+
+
+def _called(traced: fx.GraphModule) -> list[nn.Module]:
+    """Return the modules of a graph in the order they are called, with repeats."""
+    calls = (node for node in traced.graph.nodes if node.op == "call_module")
+    return [traced.get_submodule(str(node.target)) for node in calls]
+
+
+def _first_layer_node(traced: fx.GraphModule) -> fx.Node:
+    inputs = [n for n in traced.graph.nodes if n.op == "placeholder" and n.users]
     if len(inputs) != 1:
         names = ", ".join(node.name for node in inputs) or "none"
         msg = (
@@ -203,25 +264,36 @@ def _first_layer_node(graph_module: fx.GraphModule) -> fx.Node:
         raise AdaptError(msg)
     node: fx.Node = inputs[0]
     while True:
-        if len(node.users) != 1:
-            names = ", ".join(sorted(user.name for user in node.users))
+        users = _value_users(node)
+        if len(users) != 1:
+            names = ", ".join(sorted(user.name for user in users))
             msg = (
                 f"Can't tell which layer comes first: {node.name} goes to several "
                 f"places ({names}), but expected one layer to meet the missing values."
             )
             raise AdaptError(msg)
-        (node,) = node.users
-        if _calls(node, graph_module, _LAYERS):
+        (node,) = users
+        if _calls(node, traced, _LAYERS):
             return node
-        if not _is_shape(node, graph_module):
+        if not _is_shape(node, traced):
             raise AdaptError(_no_first_layer(node.name))
 
 
-def _follower(layer: fx.Node, graph_module: fx.GraphModule) -> fx.Node | None:
-    """Return what follows the layer behind mere changes of shape, None for nothing."""
-    node = layer
+def _value_users(node: fx.Node) -> list[fx.Node]:
+    """Return the users of a node's values, not those that only ask for its size."""
+    return [
+        user
+        for user in node.users
+        if not (user.op == "call_method" and user.target in ("size", "dim"))
+        and not (user.op == "call_function" and user.target is getattr)
+    ]
+
+
+def _follower(layer: fx.Node, traced: fx.GraphModule) -> tuple[fx.Node | None, bool]:
+    """Return what follows the layer, and whether behind a change of shape."""
+    node, moved = layer, False
     while True:
-        users = list(node.users)
+        users = _value_users(node)
         if len(users) > 1:
             names = ", ".join(sorted(user.name for user in users))
             msg = (
@@ -230,17 +302,18 @@ def _follower(layer: fx.Node, graph_module: fx.GraphModule) -> fx.Node | None:
             )
             raise AdaptError(msg)
         if not users or users[0].op == "output":
-            return None
+            return None, moved
         node = users[0]
-        if not _is_shape(node, graph_module):
-            return node
+        if not _is_shape(node, traced):
+            return node, moved
+        moved = True
 
 
 def _activation_of(
-    node: fx.Node, graph_module: fx.GraphModule
+    node: fx.Node, traced: fx.GraphModule
 ) -> nn.Module | Callable[[Tensor], Tensor] | None:
     if node.op == "call_module":
-        return _activation_module(graph_module.get_submodule(str(node.target)))
+        return _activation_module(traced.get_submodule(str(node.target)))
     known: Any = None
     if node.op == "call_function":
         known = ELEMENTWISE_FUNCTIONS.get(node.target)
@@ -255,47 +328,55 @@ def _activation_of(
     return activation
 
 
-def _is_module_used_once(node: fx.Node | None, graph_module: fx.GraphModule) -> bool:
-    if node is None or node.op != "call_module":
-        return False
-    return [n.target for n in graph_module.graph.nodes].count(node.target) == 1
-
-
-def _calls(node: fx.Node, graph_module: fx.GraphModule, kinds: Any) -> bool:
+def _calls(node: fx.Node, traced: fx.GraphModule, kinds: Any) -> bool:
     return node.op == "call_module" and isinstance(
-        graph_module.get_submodule(str(node.target)), kinds
+        traced.get_submodule(str(node.target)), kinds
     )
 
 
-def _is_shape(node: fx.Node, graph_module: fx.GraphModule) -> bool:
+def _is_shape(node: fx.Node, traced: fx.GraphModule) -> bool:
     return (
-        _calls(node, graph_module, _SHAPE_MODULES)
+        _calls(node, traced, _SHAPE_MODULES)
         or (node.op == "call_function" and node.target in _SHAPE_FUNCTIONS)
         or (node.op == "call_method" and node.target in _SHAPE_METHODS)
     )
 
 
-def _place(model: nn.Module, target: str) -> _Place:
-    parent, _, name = target.rpartition(".")
-    return _Place(model.get_submodule(parent), name, model.get_submodule(target))
-
-
 def _twin(module: nn.Module, density: GaussianMixtureDensity, activation: Any) -> Twin:
-    if isinstance(module, nn.Linear):
-        return ExpectedLinear.from_linear(module, density, activation)
-    if isinstance(module, nn.Conv1d):
-        return ExpectedConv1d.from_conv(module, density, activation)
-    assert isinstance(module, nn.Conv2d)
-    return ExpectedConv2d.from_conv(module, density, activation)
+    try:
+        if isinstance(module, nn.Linear):
+            return ExpectedLinear.from_linear(module, density, activation)
+        if isinstance(module, nn.Conv1d):
+            return ExpectedConv1d.from_conv(module, density, activation)
+        assert isinstance(module, nn.Conv2d)
+        return ExpectedConv2d.from_conv(module, density, activation)
+    except ValueError as error:
+        raise AdaptError(str(error)) from error
 
 
-def _check_used_once(module: nn.Module, uses: int) -> None:
-    if uses != 1:
+def _check_uses(model: nn.Module, layer: nn.Module, called: list[nn.Module]) -> None:
+    """Refuse a layer whose weights, or which itself, are used elsewhere too."""
+    uses = sum(module is layer for module in called)
+    mine = {id(parameter) for parameter in layer.parameters()}
+    tied = any(
+        id(parameter) in mine
+        for module in model.modules()
+        if module is not layer
+        for parameter in module._parameters.values()
+    )
+    if uses != 1 or tied:
+        how = "whose weights are tied to another's" if tied else f"used {uses} times"
         msg = (
-            f"Got a first {type(module).__name__} that is used {uses} times, but "
-            f"expected once: its other uses would change too."
+            f"Got a first {type(layer).__name__} {how}, but expected one with weights "
+            f"of its own that is used once: its twin would part them."
         )
         raise AdaptError(msg)
+
+
+_CHANNELS_MOVED = (
+    "Got an activation with a slope for each channel behind a change of shape, but "
+    "expected it behind the first layer at once: there the channels have another axis."
+)
 
 
 def _no_first_layer(found: object) -> str:

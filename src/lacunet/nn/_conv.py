@@ -8,13 +8,14 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from lacunet._validation import check_floating
+from lacunet._validation import check_dtype, check_floating
 from lacunet.density import GaussianMixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.functional._moments import missing_conv
 from lacunet.nn._activation import ActivationLike
 from lacunet.nn._density import full_precision
 from lacunet.nn._layer import ExpectedLayer
+from lacunet.nn._twin import check_plain
 
 Sizes = int | Sequence[int]
 
@@ -48,6 +49,7 @@ class _ExpectedConv(ExpectedLayer):
                 "the full covariance of a convolution's output is out of reach."
             )
             raise ValueError(msg)
+        check_dtype(dtype)
         # Not filled by torch, which takes no generator, but by reset_parameters.
         self.convolution: nn.Conv1d | nn.Conv2d = nn.utils.skip_init(
             self._plain,
@@ -82,6 +84,21 @@ class _ExpectedConv(ExpectedLayer):
         """The bias, of shape (out_channels,), or None."""
         return self.convolution.bias
 
+    @property
+    def in_channels(self) -> int:
+        """Number of channels of the input."""
+        return self.convolution.in_channels
+
+    @property
+    def out_channels(self) -> int:
+        """Number of channels of the output."""
+        return self.convolution.out_channels
+
+    @property
+    def kernel_size(self) -> tuple[int, ...]:
+        """Size of the kernel along each axis."""
+        return self.convolution.kernel_size
+
     @classmethod
     def from_conv(
         cls,
@@ -104,12 +121,7 @@ class _ExpectedConv(ExpectedLayer):
         -------
         ExpectedConv1d or ExpectedConv2d
         """
-        if not isinstance(convolution, cls._plain):
-            msg = (
-                f"Got {type(convolution).__name__}, but expected a "
-                f"torch.nn.{cls._plain.__name__}."
-            )
-            raise TypeError(msg)
+        check_plain(convolution, cls._plain)
         if convolution.padding_mode != "zeros":
             msg = (
                 f"Got padding_mode={convolution.padding_mode!r}, but expected 'zeros': "

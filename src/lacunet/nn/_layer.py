@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lacunet import functional as F  # noqa: N812
+from lacunet._validation import check_no_infinity
 from lacunet.density import GaussianMixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.functional._cells import without_nan
@@ -56,10 +57,12 @@ class ExpectedLayer(nn.Module):
 
     def respond(self, x: Tensor) -> Tensor:
         """Return the expected activation of every row of ``x``, (batch, *)."""
-        known = self.preactivate(without_nan(x))  # (batch, *out)
+        values = without_nan(x)
+        known = self.preactivate(values)  # (batch, *out)
         rows = incomplete_rows(x)
         if rows is not None and len(rows) == 0:
             return self._activate(known)
+        check_no_infinity(values)
         chosen = x if rows is None else x.index_select(0, rows)
         mixture = self.density.condition(chosen.flatten(1))
         mean, variance = self.missing_share(mixture, chosen.shape[1:])

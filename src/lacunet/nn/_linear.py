@@ -7,12 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacunet._validation import check_batch, check_positive_int
+from lacunet._validation import check_batch, check_dtype, check_positive_int
 from lacunet.density import GaussianMixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.nn._activation import ActivationLike
 from lacunet.nn._density import full_precision
 from lacunet.nn._layer import ExpectedLayer
+from lacunet.nn._twin import check_plain, take_over
 
 
 class ExpectedLinear(ExpectedLayer):
@@ -82,6 +83,7 @@ class ExpectedLinear(ExpectedLayer):
         super().__init__(density, in_features, activation)
         self.in_features = check_positive_int(in_features, "in_features")
         self.out_features = check_positive_int(out_features, "out_features")
+        check_dtype(dtype)
         shape = (out_features, in_features)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.register_parameter(
@@ -128,9 +130,7 @@ class ExpectedLinear(ExpectedLayer):
         -------
         ExpectedLinear
         """
-        if not isinstance(linear, nn.Linear):
-            msg = f"Got {type(linear).__name__}, but expected a torch.nn.Linear."
-            raise TypeError(msg)
+        check_plain(linear, nn.Linear)
         layer = cls(
             linear.in_features,
             linear.out_features,
@@ -142,12 +142,16 @@ class ExpectedLinear(ExpectedLayer):
             device=linear.weight.device,
             dtype=linear.weight.dtype,
         )
-        layer.load_state_dict(linear.state_dict(), strict=False)
+        take_over(layer.weight, linear.weight)
+        if layer.bias is not None:
+            take_over(layer.bias, linear.bias)
         return layer.train(linear.training)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the expected activation of every row of ``x``."""
         rows = check_batch(x, self.in_features).reshape(-1, self.in_features)
+        if x.ndim != 2:
+            self.activation.check_any_axis()
         with full_precision(rows, self.weight) as batch:
             out = self.respond(batch)
         return out.view(*x.shape[:-1], self.out_features)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from lacunet import functional as F  # noqa: N812
-from lacunet._validation import check_batch, check_positive_int
+from lacunet._validation import check_batch, check_dtype, check_positive_int
 from lacunet.density import GaussianMixtureDensity
 from lacunet.nn._density import check_density, full_precision
 
@@ -62,6 +62,7 @@ class ExpectedRBF(nn.Module):
         self.in_features = check_positive_int(in_features, "in_features")
         self.units = check_positive_int(units, "units")
         self.density = check_density(density, in_features)
+        check_dtype(dtype)
         self.normalise = normalise
         shape = (units, in_features)
         self.centres = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
