@@ -99,7 +99,7 @@ def SharedTail():  # noqa: N802 - reads as a model in the list
 
 
 class Sine(nn.Module):
-    """A call in forward without a module of torch's, and a mode that changes nothing."""
+    """A call in forward for which torch has no module."""
 
     def __init__(self):
         super().__init__()

@@ -1,7 +1,8 @@
 """The EM loop over blocks of rows, and its stepwise sister for rows beyond memory."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -61,41 +62,62 @@ def run_em(
     reg_covar: float,
     progress: Callable[[int, float], None] | None = None,
 ) -> EMResult:
-    """Climb from ``components`` until a step gains less than ``tol`` a row."""
+    """Climb from ``components`` until a step gains less than ``tol`` a row.
+
+    The likelihood rises with every step, but for what ``reg_covar`` costs; the best
+    components met are returned.
+    """
     prepared = [step.prepare(block) for block in blocks]
     n_rows = sum(len(block.values) for block in blocks)
     bounds: list[float] = []
-    previous = components
-    converged = False
+    best: EMResult | None = None
     for iteration in range(1, max_iter + 1):
         log_likelihood, sums = _expect_all(step, prepared, components)
-        bound = log_likelihood / n_rows
-        gain = bound - bounds[-1] if bounds else torch.inf
-        converged = abs(gain) < tol
-        if gain < -1e-10 * max(1.0, abs(bound)):
-            # reg_covar makes the step inexact: one that would fall is not taken.
-            components, converged = previous, True
-            break
-        bounds.append(bound)
-        previous = components
-        components = step.maximise(sums, components, reg_covar)
+        bounds.append(_finite(log_likelihood / n_rows))
+        gain = bounds[-1] - bounds[-2] if len(bounds) > 1 else torch.inf
+        moved = step.maximise(sums, components, reg_covar)
+        if best is None or bounds[-1] >= best.lower_bound - 1e-10 * abs(bounds[-1]):
+            statistics = step.recentre(_share(sums, n_rows), components, moved)
+            best = EMResult(moved, statistics, list(bounds), abs(gain) < tol)
         if progress is not None:
-            progress(iteration, bound)
-        if converged:
-            break
-    return EMResult(components, _share(sums, n_rows), bounds, converged)
+            progress(iteration, bounds[-1])
+        if abs(gain) < tol:
+            return replace(best, converged=True)
+        components = moved
+    assert best is not None
+    return best
+
+
+def _finite(bound: float) -> float:
+    """Refuse what no further step can mend."""
+    if not math.isfinite(bound):
+        msg = (
+            f"Got a mean log likelihood of {bound}, but expected a finite one: a "
+            f"component has collapsed, or the values are too large to be squared. "
+            f"Raise reg_covar, scale the columns, or ask for fewer components."
+        )
+        raise ValueError(msg)
+    return bound
 
 
 def _expect_all(
     step: Step[Any, Any, Any], prepared: list[Any], components: Components
 ) -> tuple[float, Any]:
     """Return the log likelihood of all rows and the sums of their statistics."""
-    total, sums = step.expect(prepared[0], components)
-    log_likelihood = float(total.sum())
-    for data in prepared[1:]:
-        total, statistics = step.expect(data, components)
+    log_likelihood, sums = 0.0, None
+    for data in prepared:
+        try:
+            total, statistics = step.expect(data, components)
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+            msg = (
+                f"Got a covariance that is not positive definite ({error}), but "
+                f"expected it to be. Raise reg_covar, or drop columns that are "
+                f"combinations of others."
+            )
+            raise ValueError(msg) from error
         log_likelihood += float(total.sum())
-        sums = type(sums)(*(a + b for a, b in zip(sums, statistics, strict=True)))
+        pairs = zip(sums or statistics, statistics, strict=True)
+        sums = type(statistics)(*(a + b for a, b in pairs)) if sums else statistics
     return log_likelihood, sums
 
 
@@ -110,14 +132,14 @@ def step_towards(
     statistics: Any,
     *,
     share: float,
-) -> tuple[float, Any]:
-    """Move statistics by ``share`` towards those of a new batch (stepwise EM).
-
-    Returns the mean log likelihood of the batch, and the statistics.
-    """
+    reg_covar: float,
+) -> EMResult:
+    """Move statistics by ``share`` towards those of a new batch (stepwise EM)."""
     n_rows = sum(len(block.values) for block in blocks)
     prepared = [step.prepare(block) for block in blocks]
     log_likelihood, sums = _expect_all(step, prepared, components)
     pairs = zip(statistics, _share(sums, n_rows), strict=True)
-    moved = type(sums)(*((1.0 - share) * a + share * b for a, b in pairs))
-    return log_likelihood / n_rows, moved
+    blended = type(sums)(*((1.0 - share) * a + share * b for a, b in pairs))
+    moved = step.maximise(blended, components, reg_covar)
+    recentred = step.recentre(blended, components, moved)
+    return EMResult(moved, recentred, [_finite(log_likelihood / n_rows)], False)

@@ -82,8 +82,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
     covariances_ : ndarray
-        (n_components, n_features) for "diag", else
-        (n_components, n_features, n_features).
+        (n_components, n_features) for "diag",
+        (n_components, n_features, n_features) for "full"; "factor" has the next two.
     loadings_ : ndarray of shape (n_components, n_features, rank)
         Of "factor".
     noise_variances_ : ndarray of shape (n_components, n_features)
@@ -96,7 +96,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     lower_bound_ : float
         Mean log likelihood of a row's observed cells, of the last batch.
     lower_bounds_ : list of float
-        The same after every iteration of ``fit``; it never falls.
+        The same before every step of ``fit``. It does not fall, but for what
+        ``reg_covar`` may cost; the best is kept.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
 
@@ -207,6 +208,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     ) -> EMResult:
         blocks = self._blocks(cells)
         warm = self.warm_start and hasattr(self, "means_")
+        if warm:
+            _parameters.check_continues(self)
         best: EMResult | None = None
         for _ in range(1 if warm else self.n_init):
             start = (
@@ -288,18 +291,19 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             self._fit(X)  # a start; it need not have come to the top
             return self
         X = self._validate(X, reset=False)
-        step = STEPS[self.covariance_type]
-        components = _parameters.to_components(self, self._shift)
+        _parameters.check_continues(self)
         with torch.no_grad():
-            self.lower_bound_, self._statistics = step_towards(
-                step,
+            result = step_towards(
+                STEPS[self.covariance_type],
                 self._blocks(self._cells(X, self._shift)),
-                components,
+                _parameters.to_components(self, self._shift),
                 self._statistics,
                 share=(self.n_batches_ + 2) ** -_STEP_POWER,
+                reg_covar=self.reg_covar,
             )
-            moved = step.maximise(self._statistics, components, self.reg_covar)
-        self._keep(moved, self._shift)
+        self._keep(result.components, self._shift)
+        self._statistics = result.statistics
+        self.lower_bound_ = result.lower_bound
         self.n_batches_ += 1
         return self
 
@@ -418,8 +422,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         counts = random_state.multinomial(n_samples, self.weights_)
         labels = np.repeat(np.arange(len(counts)), counts)
-        noise = random_state.standard_normal((n_samples, self.n_features_in_))
         roots = _parameters.covariance_roots(self)
+        noise = random_state.standard_normal((n_samples, roots[0].shape[1]))
         rows = [
             self.means_[k] + noise[labels == k] @ root.T for k, root in enumerate(roots)
         ]
@@ -487,7 +491,8 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         return split_blocks(cells, self.covariance_type, size=size)
 
     def _keep(self, components: Components, shift: np.ndarray) -> None:
-        for stale in ("loadings_", "noise_variances_"):  # of another covariance_type
+        # What another covariance_type may have left.
+        for stale in ("covariances_", "loadings_", "noise_variances_"):
             self.__dict__.pop(stale, None)
         for name, value in _parameters.from_components(components, shift).items():
             setattr(self, name, value)

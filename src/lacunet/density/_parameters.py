@@ -170,11 +170,10 @@ def from_components(components: Components, shift: np.ndarray) -> dict[str, np.n
         "means_": components.means.numpy() + shift,
     }
     if isinstance(components, FactorComponents):
-        loadings, noise = components.loadings.numpy(), components.variances.numpy()
-        covariances = loadings @ loadings.swapaxes(1, 2)
-        covariances += noise[..., None] * np.eye(noise.shape[1])
-        attributes["loadings_"], attributes["noise_variances_"] = loadings, noise
-        return attributes | {"covariances_": covariances}
+        return attributes | {
+            "loadings_": components.loadings.numpy(),
+            "noise_variances_": components.variances.numpy(),
+        }
     if isinstance(components, FullComponents):
         return attributes | {"covariances_": components.covariances.numpy()}
     return attributes | {"covariances_": components.variances.numpy()}
@@ -189,8 +188,10 @@ def count_parameters(estimator: Any) -> int:
         each = n_features * (n_features + 1) // 2
     else:
         rank = estimator.loadings_.shape[-1]
-        # Loadings count up to a rotation of the factors.
+        # Loadings count up to a rotation of the factors, and never more than a full
+        # covariance has.
         each = n_features * (rank + 1) - rank * (rank - 1) // 2
+        each = min(each, n_features * (n_features + 1) // 2)
     return int(n_components * (n_features + each) + n_components - 1)
 
 
@@ -198,7 +199,33 @@ def covariance_roots(estimator: Any) -> list[np.ndarray]:
     """Return a matrix R for each component with R @ R.T its covariance."""
     if estimator.covariance_type == "diag":
         return [np.diag(np.sqrt(variances)) for variances in estimator.covariances_]
-    return [np.linalg.cholesky(matrix) for matrix in estimator.covariances_]
+    if estimator.covariance_type == "full":
+        return [np.linalg.cholesky(matrix) for matrix in estimator.covariances_]
+    pairs = zip(estimator.loadings_, estimator.noise_variances_, strict=True)
+    return [np.hstack([loadings, np.diag(np.sqrt(v))]) for loadings, v in pairs]
+
+
+def check_continues(estimator: Any) -> None:
+    """Refuse to go on from a fit with other parameters."""
+    n_components, n_features = estimator.means_.shape
+    check_parameters(estimator, estimator.n_components, estimator.n_features_in_)
+    if hasattr(estimator, "loadings_"):
+        fitted = "factor"
+    else:
+        fitted = "diag" if estimator.covariances_.ndim == 2 else "full"
+    before = {"n_components": n_components, "covariance_type": fitted}
+    now = {name: getattr(estimator, name) for name in before}
+    if fitted == "factor":
+        before["rank"] = estimator.loadings_.shape[-1]
+        now["rank"] = effective_rank(estimator.rank, n_features)
+    if estimator.n_features_in_ != n_features:
+        before["n_features"], now["n_features"] = n_features, estimator.n_features_in_
+    if before != now:
+        msg = (
+            f"Got {now}, but expected {before}, as it was fitted before. Set "
+            f"warm_start=False and call fit, to begin anew."
+        )
+        raise ValueError(msg)
 
 
 def _tensor(array: np.ndarray) -> Tensor:

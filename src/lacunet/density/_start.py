@@ -35,9 +35,9 @@ def cluster_rows(
     labels = _distances(scaled, centres).argmin(1)
     for _ in range(_LLOYD_ITERATIONS):
         shares = _one_hot(labels, n_clusters)
-        sums = diag_statistics(scaled, shares)
-        seen = sums.present > 0
-        centres = torch.where(seen, sums.first / sums.present.clamp_min(1.0), centres)
+        present = shares.T @ scaled.present
+        means = (shares.T @ scaled.values) / present.clamp_min(1.0)
+        centres = torch.where(present > 0, means, centres)
         new_labels = _distances(scaled, centres).argmin(1)
         if torch.equal(new_labels, labels):
             break
@@ -77,10 +77,10 @@ def _spread_centres(
     """Choose distinct rows far from each other (k-means++), 0 in their holes."""
     n_rows = len(cells.values)
     chosen = [int(random_state.randint(n_rows))]
-    nearest = _distances(cells, cells.values[chosen])[:, 0]
+    nearest = _distance_to(cells, chosen[0])
     while len(chosen) < n_clusters:
         total = float(nearest.sum())
-        if total <= 1e-12 * n_rows:
+        if total == 0.0:
             msg = (
                 f"Got n_components={n_clusters}, but expected at most {len(chosen)}: "
                 f"X has no more distinct rows. Ask for fewer components."
@@ -88,9 +88,14 @@ def _spread_centres(
             raise ValueError(msg)
         draw = random_state.choice(n_rows, p=(nearest / total).numpy())
         chosen.append(int(draw))
-        distance = _distances(cells, cells.values[chosen[-1:]])[:, 0]
-        nearest = torch.minimum(nearest, distance)
+        nearest = torch.minimum(nearest, _distance_to(cells, chosen[-1]))
     return cells.values[chosen]
+
+
+def _distance_to(cells: WideCells, row: int) -> Tensor:
+    """Return the distances to one row, exactly zero for its equals."""
+    gaps = cells.values - cells.present * cells.values[row]
+    return gaps.square().sum(1) / cells.present.sum(1).clamp_min(1.0)
 
 
 def _one_hot(labels: Tensor, n_clusters: int) -> Tensor:
@@ -99,25 +104,29 @@ def _one_hot(labels: Tensor, n_clusters: int) -> Tensor:
 
 def diag_start(cells: WideCells, shares: Tensor, reg_covar: float) -> DiagComponents:
     """Take moments of the observed cells of each cluster, smoothed by the whole."""
-    whole = diag_statistics(cells, torch.ones(len(shares), 1, dtype=torch.float64))
-    centre, spread = _moments(whole.present, whole.first, whole.second)
+    _, whole, centre, spread = _moments(cells, torch.ones_like(shares[:, :1]))
     # A column that was never observed is standard: nothing contradicts it.
-    spread = torch.where(whole.present > 0, spread, 1.0)
-    sums = diag_statistics(cells, shares)
-    means, variances = _moments(sums.present, sums.first, sums.second)
-    seen = sums.present > 0
-    means = torch.where(seen, means, centre)
+    spread = torch.where(whole > 0, spread, 1.0)
+    mass, present, means, variances = _moments(cells, shares)
+    seen = present > 0
     # One cell has no variance, two have hardly one: as much weight as a single cell
     # goes to the whole column.
-    variances = (sums.present * variances + spread) / (sums.present + 1.0)
-    variances = torch.where(seen, variances, spread)
-    return DiagComponents(log_shares(sums.mass), means, variances + reg_covar)
+    variances = (present * variances + spread) / (present + 1.0)
+    return DiagComponents(
+        log_shares(mass),
+        torch.where(seen, means, centre),
+        torch.where(seen, variances, spread) + reg_covar,
+    )
 
 
-def _moments(present: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    weight = present.clamp_min(torch.finfo(torch.float64).tiny)
-    means = torch.where(present > 0, first / weight, 0.0)
-    return means, (second / weight - means.square()).clamp_min(0.0)
+def _moments(cells: WideCells, shares: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return mass, observed mass, means and variances of every cluster."""
+    present = shares.T @ cells.present
+    weight = torch.where(present > 0, present, 1.0)
+    means = (shares.T @ cells.values) / weight
+    # About the means themselves, by a variance of zero: digits matter more than time.
+    sums = diag_statistics(cells, shares, means, torch.zeros_like(means))
+    return sums.mass, present, means, sums.second / weight
 
 
 def factor_start(
@@ -134,16 +143,17 @@ def factor_start(
     ):
         share = shares[:, component, None]
         # Holes filled by the mean and the rest standardised: 0 is the mean.
-        centred = (cells.values - mean * cells.present) / variance.sqrt()
+        scale = torch.where(variance > 0, variance, 1.0).sqrt()
+        centred = (cells.values - mean * cells.present) / scale
         centred = centred * (share / share.sum().clamp_min(1e-10)).sqrt()
         _, singular, directions = randomized_svd(
             centred.numpy(), rank, random_state=random_state
         )
-        scale = torch.from_numpy(np.minimum(singular, 0.95 * np.sqrt(len(mean))))
-        columns = torch.from_numpy(directions.copy()).T * scale  # (features, <= rank)
+        length = torch.from_numpy(np.minimum(singular, 0.95 * np.sqrt(len(mean))))
+        columns = torch.from_numpy(directions.copy()).T * length  # (features, <= rank)
         padded = torch.zeros(len(mean), rank, dtype=torch.float64)
         padded[:, : columns.shape[1]] = columns
-        loadings.append(padded * variance.sqrt()[:, None])
+        loadings.append(padded * scale[:, None])
     stacked = torch.stack(loadings)
     explained = stacked.square().sum(-1)
     noise = torch.maximum(start.variances - explained, 0.1 * start.variances)

@@ -1,7 +1,9 @@
 """One iteration of EM on rows with holes, for each covariance type.
 
 An E-step turns rows into additive sufficient statistics, so rows may come in blocks; an
-M-step turns statistics into components. Everything is float64 and without gradients.
+M-step turns statistics into components. Sums are taken about the means of the
+components that weighed the rows, so that a small cluster far away keeps its digits.
+Everything is float64 and without gradients.
 
 For diagonal and factor covariances the missing cells are independent of all else given
 what is hidden anyway (the component, the factors): they drop out of the likelihood, and
@@ -22,7 +24,7 @@ from lacunet.functional import (
     FullComponents,
 )
 from lacunet.functional._cells import Cells, WideCells, find_patterns, widen
-from lacunet.functional._diag import diag_log_likelihood
+from lacunet.functional._diag import cancels, diag_log_likelihood
 from lacunet.functional._factor import factor_posterior
 
 # Below this share of a row, nothing was learned of a column in a component.
@@ -34,8 +36,8 @@ class DiagStatistics(NamedTuple):
 
     mass: Tensor  # (components,)
     present: Tensor  # (components, features)
-    first: Tensor
-    second: Tensor
+    first: Tensor  # of differences from the means
+    second: Tensor  # of their squares
 
 
 class FactorStatistics(NamedTuple):
@@ -52,6 +54,7 @@ class FullStatistics(NamedTuple):
     """The same with the missing cells filled in and their covariance added."""
 
     mass: Tensor  # (components,)
+    missing: Tensor  # (components, features)
     first: Tensor  # (components, features)
     second: Tensor  # (components, features, features)
 
@@ -74,7 +77,14 @@ class Step(ABC, Generic[Data, Parts, Sums]):
 
     @abstractmethod
     def maximise(self, statistics: Sums, components: Parts, reg_covar: float) -> Parts:
-        """Return the components that fit the statistics best."""
+        """Return the components that fit the statistics best.
+
+        ``components`` are those that weighed the rows.
+        """
+
+    @abstractmethod
+    def recentre(self, statistics: Sums, old: Parts, new: Parts) -> Sums:
+        """Return statistics about the means of other components."""
 
 
 def responsibilities(joint: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,7 +108,7 @@ class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
         total, shares = responsibilities(
             log_weights + diag_log_likelihood(data, means, variances)
         )
-        return total, diag_statistics(data, shares)
+        return total, diag_statistics(data, shares, means, variances)
 
     def maximise(
         self, statistics: DiagStatistics, components: DiagComponents, reg_covar: float
@@ -107,23 +117,44 @@ class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
         mass, present, first, second = statistics
         seen = present > _NOTHING
         weight = torch.where(seen, present, 1.0)
-        means = first / weight
-        variances = (second / weight - means.square()).clamp_min(0.0) + reg_covar
+        move = first / weight
+        variances = (second / weight - move.square()).clamp_min(0.0) + reg_covar
         return DiagComponents(
             log_shares(mass),
-            torch.where(seen, means, components.means),
+            torch.where(seen, components.means + move, components.means),
             torch.where(seen, variances, components.variances),
         )
 
+    def recentre(
+        self, statistics: DiagStatistics, old: DiagComponents, new: DiagComponents
+    ) -> DiagStatistics:
+        """Expand the squares about the new means."""
+        mass, present, first, second = statistics
+        move = old.means - new.means
+        second = second + 2.0 * move * first + move.square() * present
+        return DiagStatistics(mass, present, first + move * present, second)
 
-def diag_statistics(cells: WideCells, shares: Tensor) -> DiagStatistics:
-    """Sum the observed cells, weighted by ``shares`` of shape (rows, components)."""
+
+def diag_statistics(
+    cells: WideCells, shares: Tensor, means: Tensor, variances: Tensor
+) -> DiagStatistics:
+    """Sum the observed cells about ``means``, weighted by ``shares`` (rows, c)."""
     by_component = shares.T
+    present = by_component @ cells.present
+    if cancels(means.square() / variances):
+        first, second = torch.empty_like(means), torch.empty_like(means)
+        for k, mean in enumerate(means):
+            gaps = cells.values - cells.present * mean
+            first[k] = by_component[k] @ gaps
+            second[k] = by_component[k] @ gaps.square()
+        return DiagStatistics(shares.sum(0), present, first, second)
+    sums = by_component @ cells.values
+    squares = by_component @ cells.squares
     return DiagStatistics(
         shares.sum(0),
-        by_component @ cells.present,
-        by_component @ cells.values,
-        by_component @ cells.squares,
+        present,
+        sums - means * present,
+        squares - 2.0 * means * sums + means.square() * present,
     )
 
 
@@ -190,6 +221,12 @@ class FactorStep(Step[Cells, FactorComponents, FactorStatistics]):
             torch.where(seen, variances, components.variances),
         )
 
+    def recentre(
+        self, statistics: FactorStatistics, old: FactorComponents, new: FactorComponents
+    ) -> FactorStatistics:
+        """Keep them: they are about the origin."""
+        return statistics
+
 
 def _standardise_factors(
     mass: Tensor, factors: Tensor, means: Tensor, loadings: Tensor
@@ -220,35 +257,54 @@ class FullStep(Step[Cells, FullComponents, FullStatistics]):
         total, shares = responsibilities(
             components.log_weights + mixture.posterior.log_likelihood
         )
-        filled = torch.where(
-            data.observed[:, None], data.values[:, None], mixture.component_means()
-        ).transpose(0, 1)  # (components, rows, features)
-        weighted = filled * shares.T[..., None]
-        second = weighted.mT @ filled
+        means = components.means[:, None]
+        gaps = (
+            torch.where(
+                data.observed[:, None], data.values[:, None], mixture.component_means()
+            )
+            .transpose(0, 1)
+            .sub_(means)
+        )  # (components, rows, features)
+        weighted = gaps * shares.T[..., None]
+        second = weighted.mT @ gaps
         if not bool(data.observed.all()):
             index = mixture.posterior.patterns.of_row
             covariances = mixture.missing_covariances()  # (patterns, c, f, f)
             by_pattern = shares.new_zeros(covariances.shape[:2])
             by_pattern.index_add_(0, index, shares)
             second = second + torch.einsum("uk,ukde->kde", by_pattern, covariances)
-        return total, FullStatistics(shares.sum(0), weighted.sum(1), second)
+        missing = shares.T @ data.missing
+        return total, FullStatistics(shares.sum(0), missing, weighted.sum(1), second)
 
     def maximise(
         self, statistics: FullStatistics, components: FullComponents, reg_covar: float
     ) -> FullComponents:
         """Take means and covariances of the completed rows."""
-        mass, first, second = statistics
+        mass, missing, first, second = statistics
         seen = (mass > _NOTHING)[:, None]
         weight = torch.where(seen, mass[:, None], 1.0)
-        means = first / weight
-        covariances = second / weight[..., None] - means[..., None] * means[:, None]
+        move = first / weight
+        covariances = second / weight[..., None] - move[..., None] * move[:, None]
         covariances = 0.5 * (covariances + covariances.mT)
-        covariances.diagonal(dim1=-2, dim2=-1).add_(reg_covar)
+        # The share of the missing cells has reg_covar in it from the last time.
+        raised = reg_covar * (1.0 - missing / weight)
+        covariances.diagonal(dim1=-2, dim2=-1).add_(raised)
         return FullComponents(
             log_shares(mass),
-            torch.where(seen, means, components.means),
+            torch.where(seen, components.means + move, components.means),
             torch.where(seen[..., None], covariances, components.covariances),
         )
+
+    def recentre(
+        self, statistics: FullStatistics, old: FullComponents, new: FullComponents
+    ) -> FullStatistics:
+        """Expand the products about the new means."""
+        mass, missing, first, second = statistics
+        move = old.means - new.means
+        cross = move[..., None] * first[:, None]
+        squares = move[..., None] * move[:, None] * mass[:, None, None]
+        second = second + cross + cross.mT + squares
+        return FullStatistics(mass, missing, first + move * mass[:, None], second)
 
 
 def log_shares(mass: Tensor) -> Tensor:

@@ -358,10 +358,11 @@ def _check_uses(model: nn.Module, layer: nn.Module, called: list[nn.Module]) -> 
     """Refuse a layer whose weights, or which itself, are used elsewhere too."""
     uses = sum(module is layer for module in called)
     mine = {id(parameter) for parameter in layer.parameters()}
+    own = set(layer.modules())
     tied = any(
         id(parameter) in mine
         for module in model.modules()
-        if module is not layer
+        if module not in own
         for parameter in module._parameters.values()
     )
     if uses != 1 or tied:

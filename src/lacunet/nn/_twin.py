@@ -15,14 +15,14 @@ def check_plain(module: object, kind: type[nn.Module]) -> None:
         msg = f"Got {type(module).__name__}, but expected a torch.nn.{kind.__name__}."
         raise TypeError(msg)
     why = None
-    if type(module).forward is not kind.forward:
+    if isinstance(module._parameters.get("weight"), nn.UninitializedParameter):
+        why = "no weights yet (call it once on a batch)"
+    elif type(module).forward is not kind.forward:
         why = "a forward of its own"
     elif parametrize.is_parametrized(module) or "weight" not in module._parameters:
         why = "a weight that is computed from other parameters"
     elif module._forward_hooks or module._forward_pre_hooks:
         why = "hooks"
-    elif isinstance(module._parameters["weight"], nn.UninitializedParameter):
-        why = "no weights yet: call it once on a batch"
     if why is not None:
         msg = (
             f"Got a {type(module).__name__} with {why}, but expected a plain "
