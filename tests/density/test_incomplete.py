@@ -367,6 +367,24 @@ def test_refit_with_another_type_leaves_nothing_behind():
     assert mixture.covariances_.shape == (2, 4)
 
 
+def test_default_device_of_torch_is_left_out_of_it():
+    _, X = two_clusters()
+    for covariance_type in KINDS:
+        plain = fitted(covariance_type, X)
+        with torch.device("meta"):  # a device on which nothing could be computed
+            other = fitted(covariance_type, X)
+            scores, filled = other.score_samples(X), other.impute(X)
+        np.testing.assert_array_equal(scores, plain.score_samples(X))
+        np.testing.assert_array_equal(filled, plain.impute(X))
+
+
+def test_an_outlier_does_not_make_all_other_rows_equal():
+    X = np.random.RandomState(0).randn(1000, 2)
+    X[0] = 1e9
+    mixture = IncompleteGaussianMixture(3, tol=0.1, random_state=0).fit(X)
+    assert np.isfinite(mixture.means_).all()
+
+
 def test_far_away_origin_loses_no_digits():
     X, holes = two_clusters()
     near, far = fitted("full", holes), fitted("full", holes + 1e7)

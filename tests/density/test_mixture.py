@@ -160,6 +160,7 @@ def test_random_start_comes_from_the_generator():
         ((0, 3), {}, ValueError, "n_components=0"),
         ((2, 0), {}, ValueError, "n_features=0"),
         ((2.0, 3), {}, TypeError, "n_components=2.0"),
+        ((2, 3), {"gamma": [0.1]}, TypeError, r"gamma=\[0.1\]"),
         ((2, 3), {"gamma": -0.1}, ValueError, "gamma=-0.1"),
         ((2, 3), {"gamma": float("nan")}, ValueError, "gamma=nan"),
         ((2, 3), {"gamma": torch.ones(4)}, ValueError, "gamma of shape"),
@@ -172,6 +173,18 @@ def test_random_start_comes_from_the_generator():
 def test_bad_arguments_are_refused(arguments, options, error, match):
     with pytest.raises(error, match=match):
         GaussianMixtureDensity(*arguments, **options)
+
+
+def test_bad_batches_are_refused(density):
+    for x, match in (
+        (torch.zeros(4), r"\(batch, 4\)"),
+        (torch.zeros(2, 1, 4), r"\(batch, 4\)"),
+        (torch.zeros(2, 3), r"\(\*, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            density.condition(x.double())
+        with pytest.raises(ValueError, match=match):
+            density.log_prob(x.double())
 
 
 def test_bad_estimators_and_components_are_refused():

@@ -240,6 +240,34 @@ def test_float32_weights_are_right_where_float32_sums_would_not_be():
     torch.testing.assert_close(weights(torch.float32).double(), wide, atol=1e-3, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("change", "gamma", "error", "match"),
+    [
+        ({"means": torch.zeros(0, 4)}, 0.1, ValueError, "at least one of each"),
+        ({"variances": torch.zeros(3, 4)}, 0.1, ValueError, "not all positive"),
+        ({"variances": torch.ones(3, 3)}, 0.1, ValueError, "variances of shape"),
+        ({"log_weights": torch.zeros(2)}, 0.1, ValueError, "log_weights of shape"),
+        ({"means": torch.zeros(3, 4).int()}, 0.1, TypeError, "means of dtype"),
+        ({}, -1.0, ValueError, "gamma=-1.0"),
+        ({}, torch.ones(2, 1), ValueError, "gamma of shape"),
+        ({}, "much", TypeError, "gamma='much'"),
+    ],
+)
+def test_bad_parameters_are_refused(change, gamma, error, match):
+    components = make_components("diag", dtype=torch.float32)._replace(**change)
+    with pytest.raises(error, match=match):
+        condition(mixed_batch(dtype=torch.float32), components, gamma=gamma)
+
+
+def test_bad_batches_are_refused(components):
+    with pytest.raises(ValueError, match=r"expected \(batch, 4\)"):
+        condition(torch.zeros(4).double(), components, gamma=0.1)
+    with pytest.raises(TypeError, match="expected torch.float64"):
+        condition(torch.zeros(2, 4), components, gamma=0.1)
+    with pytest.raises(TypeError, match="DiagComponents"):
+        condition(torch.zeros(2, 4), tuple(components), gamma=0.1)
+
+
 def test_patterns_of_equal_words_are_told_apart(monkeypatch, components):
     x = mixed_batch()
     expected = condition(x, components, gamma=GAMMA).mean()

@@ -75,9 +75,10 @@ def test_matches_a_million_draws(kind, activation):
     assert (errors < 4).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("activation", NAMES)
-def test_complete_rows_are_the_plain_layer(activation):
-    layer = make_layer(activation=activation)
+def test_complete_rows_are_the_plain_layer(activation, kind):
+    layer = make_layer(kind, activation)
     x = mixed_batch()
     complete = [1, 5]
     plain = layer.activation.known(nn.functional.linear(x, layer.weight, layer.bias))
@@ -120,21 +121,24 @@ def test_zero_variance_is_imputation_by_the_mean():
     torch.testing.assert_close(layer(x), layer(filled))
 
 
-def test_gamma_limits_are_conditional_and_marginal():
-    layer = make_layer("full")
+def test_gamma_to_zero_is_the_conditional_density(layer):
     x = mixed_batch()
     with torch.no_grad():
         outs = []
-        for log_gamma in (-torch.inf, -25.0, 35.0):
+        for log_gamma in (-1e4, -25.0):
             layer.density.log_gamma.fill_(log_gamma)
             outs.append(layer(x))
         torch.testing.assert_close(outs[1], outs[0], atol=1e-6, rtol=1e-6)
-        partial = x.clone()
-        partial[0] = torch.nan
-        # In the marginal limit only the known share of the pre-activation is left.
+        draws, _ = draw_rows(x[0].numpy(), layer.density.components, 0.0, 40_000)
+        assert (standard_errors(layer(draws), outs[0][0]) < 4).all()
+
+
+def test_gamma_to_infinity_is_the_marginal_density(layer):
+    x = mixed_batch()
+    with torch.no_grad():
         layer.density.log_gamma.fill_(35.0)
         draws, _ = draw_rows(x[0].numpy(), layer.density.components, 1e15, 40_000)
-        assert (standard_errors(layer(draws), outs[2][0]) < 4).all()
+        assert (standard_errors(layer(draws), layer(x)[0]) < 4).all()
 
 
 @pytest.mark.parametrize("indicator", [False, True])
@@ -161,6 +165,18 @@ def test_gradients_are_finite_on_mixed_batches(kind, activation):
         assert torch.isfinite(parameter.grad).all()
     assert torch.isfinite(x.grad).all()
     assert (x.grad[torch.isnan(x)] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradcheck_of_the_input_where_it_is_observed(kind):
+    layer = make_layer(kind, "gelu", hidden=2)
+    holes = torch.isnan(mixed_batch())
+    x = mixed_batch().nan_to_num().requires_grad_()
+
+    def forward(values):
+        return layer(values.masked_fill(holes, torch.nan))
+
+    assert torch.autograd.gradcheck(forward, (x,))
 
 
 def test_gradients_are_finite_where_weights_are_zero(layer):
@@ -305,6 +321,11 @@ def test_large_values_overflow_nothing_and_are_no_infinity(layer):
             ValueError,
             "infinite value",
         ),
+        (
+            torch.tensor([[0.0] * 4, [0.0] * 4, [0.0, torch.inf, 0.0, 0.0]]),
+            ValueError,
+            r"at index \(2, 1\)",
+        ),
         (torch.zeros(2, 5), ValueError, r"expected \(\*, 4\)"),
         (torch.zeros(()), ValueError, r"expected \(\*, 4\)"),
         (torch.zeros(0, 4), ValueError, "empty batch"),
@@ -335,3 +356,28 @@ def test_bad_arguments_are_refused():
         ExpectedLinear(4, 3, density, activation=3)
     with pytest.raises(TypeError, match="Got Conv1d"):
         ExpectedLinear.from_linear(nn.Conv1d(1, 1, 1), density)
+    with pytest.raises(ValueError, match="activation Softmax"):
+        ExpectedLinear(4, 3, density, activation=nn.Softmax(1))
+    with pytest.raises(ValueError, match="activation Dropout"):
+        ExpectedLinear(4, 3, density, activation=nn.Dropout())
+
+
+def test_slopes_a_unit_are_refused_where_the_second_axis_is_another():
+    layer = make_layer(activation=nn.PReLU(6).double())
+    with pytest.raises(ValueError, match="6 slopes"):
+        layer(mixed_batch().view(2, 4, 4))
+
+
+def test_from_linear_keeps_frozen_weights_frozen():
+    linear = nn.Linear(4, 3).requires_grad_(False)
+    layer = ExpectedLinear.from_linear(linear, GaussianMixtureDensity(2, 4))
+    assert not layer.weight.requires_grad
+    assert not layer.bias.requires_grad
+
+
+@pytest.mark.parametrize(
+    "activation", [nn.Hardtanh(0.0, torch.inf), nn.Hardtanh(-torch.inf, 1.0)]
+)
+def test_one_sided_clipping_matches_monte_carlo(activation):
+    layer = make_layer(activation=activation)
+    assert (monte_carlo_errors(layer, mixed_batch()[0], 40_000) < 4).all()

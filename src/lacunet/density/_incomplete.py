@@ -184,7 +184,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         _warn_of_empty_columns(X)
         shift = _column_means(X)
         random_state = check_random_state(self.random_state)
-        with torch.no_grad():
+        with torch.no_grad(), torch.device("cpu"):
             cells = self._cells(X, shift)
             result = self._best_of_starts(cells, shift, random_state)
         self._keep(result.components, shift)
@@ -292,7 +292,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             return self
         X = self._validate(X, reset=False)
         _parameters.check_continues(self)
-        with torch.no_grad():
+        with torch.no_grad(), torch.device("cpu"):
             result = step_towards(
                 STEPS[self.covariance_type],
                 self._blocks(self._cells(X, self._shift)),
@@ -497,26 +497,28 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         for name, value in _parameters.from_components(components, shift).items():
             setattr(self, name, value)
 
-    @torch.no_grad()
     def _joint(self, X: Any) -> Tensor:
         """Compute log weight plus log density of each component, (rows, components)."""
         X = self._validate(X, reset=False)
-        components = _parameters.to_components(self, 0.0)
-        gamma = torch.zeros((), dtype=torch.float64)
-        joint = [
-            components.log_likelihood(split_cells(torch.tensor(X[rows])), gamma)
-            for rows in self._slices(X)
-        ]
-        return components.log_weights + torch.cat(joint)
+        with torch.no_grad(), torch.device("cpu"):
+            components = _parameters.to_components(self, 0.0)
+            gamma = torch.zeros((), dtype=torch.float64)
+            joint = [
+                components.log_likelihood(split_cells(torch.tensor(X[rows])), gamma)
+                for rows in self._slices(X)
+            ]
+            return components.log_weights + torch.cat(joint)
 
     def _conditionals(
         self, X: np.ndarray
     ) -> Iterator[tuple[slice, ConditionalMixture]]:
-        components = _parameters.to_components(self, 0.0)
-        gamma = torch.zeros((), dtype=torch.float64)
         for rows in self._slices(X):
-            cells = split_cells(torch.tensor(X[rows]))
-            yield rows, components.condition(cells, gamma)
+            with torch.device("cpu"):
+                components = _parameters.to_components(self, 0.0)
+                cells = split_cells(torch.tensor(X[rows]))
+                gamma = torch.zeros((), dtype=torch.float64)
+                mixture = components.condition(cells, gamma)
+            yield rows, mixture
 
     def _slices(self, X: np.ndarray) -> Iterator[slice]:
         n_rows, n_features = X.shape
