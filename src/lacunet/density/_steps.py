@@ -97,8 +97,9 @@ class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
     """Diagonal covariances."""
 
     def prepare(self, cells: Cells) -> WideCells:
-        """Take the squares."""
-        return widen(cells, torch.zeros((), dtype=torch.float64))
+        """Take the squares, and see whether anything is missing at all."""
+        wide = widen(cells, torch.zeros((), dtype=torch.float64))
+        return wide._replace(complete=bool(cells.observed.all()))
 
     def expect(
         self, data: WideCells, components: DiagComponents
@@ -140,7 +141,7 @@ def diag_statistics(
 ) -> DiagStatistics:
     """Sum the observed cells about ``means``, weighted by ``shares`` (rows, c)."""
     by_component = shares.T
-    present = by_component @ cells.present
+    present = cells.observed_mass(shares)
     if cancels(means.square() / variances):
         first, second = torch.empty_like(means), torch.empty_like(means)
         for k, mean in enumerate(means):

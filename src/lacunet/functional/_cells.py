@@ -22,6 +22,19 @@ class WideCells(NamedTuple):
     values: Tensor  # 0 where missing
     squares: Tensor
     present: Tensor  # 1.0 where observed
+    complete: bool = False  # known to have no hole: two products are saved
+
+    def sum_tables(self, tables: Tensor) -> Tensor:
+        """Sum (tables, features) over each row's observed features, (batch, tables)."""
+        if self.complete:
+            return tables.sum(1).expand(len(self.values), -1)
+        return self.present @ tables.T
+
+    def observed_mass(self, shares: Tensor) -> Tensor:
+        """Sum (batch, components) over the rows that have a feature, (c, features)."""
+        if self.complete:
+            return shares.sum(0)[:, None].expand(-1, self.values.shape[1])
+        return shares.T @ self.present
 
 
 class Patterns(NamedTuple):

@@ -48,9 +48,9 @@ def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> T
         quadratic = torch.stack(
             [(cells.values - cells.present * m).square() @ p for m, p in pairs], -1
         )
-        return -0.5 * (quadratic + cells.present @ logs.T)
+        return -0.5 * (quadratic + cells.sum_tables(logs))
     quadratic = cells.squares @ precisions.T - 2.0 * (cells.values @ weighted.T)
-    return -0.5 * (quadratic + cells.present @ (squares + logs).T)
+    return -0.5 * (quadratic + cells.sum_tables(squares + logs))
 
 
 def cancels(squares: Tensor) -> bool:
