@@ -385,6 +385,16 @@ def test_an_outlier_does_not_make_all_other_rows_equal():
     assert np.isfinite(mixture.means_).all()
 
 
+def test_start_from_some_of_many_rows_finds_the_same_clusters(monkeypatch):
+    _, X = two_clusters()
+    whole = fitted("diag", X)
+    monkeypatch.setattr("lacunet.density._start._ROWS_FOR_CENTRES", 100)
+    some = fitted("diag", X)
+    np.testing.assert_allclose(
+        np.sort(some.means_, 0), np.sort(whole.means_, 0), atol=0.05
+    )
+
+
 def test_far_away_origin_loses_no_digits():
     X, holes = two_clusters()
     near, far = fitted("full", holes), fitted("full", holes + 1e7)

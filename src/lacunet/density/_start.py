@@ -15,6 +15,7 @@ from lacunet.functional import (
 from lacunet.functional._cells import WideCells
 
 _LLOYD_ITERATIONS = 30
+_ROWS_FOR_CENTRES = 20_000
 
 
 def cluster_rows(
@@ -31,18 +32,29 @@ def cluster_rows(
         One in the row's cluster, else zero.
     """
     scaled = _standardised(cells)
-    centres = _spread_centres(scaled, n_clusters, random_state)
-    labels = _distances(scaled, centres).argmin(1)
+    some = _some_rows(scaled, random_state)
+    centres = _spread_centres(some, n_clusters, random_state)
+    labels = _distances(some, centres).argmin(1)
     for _ in range(_LLOYD_ITERATIONS):
         shares = _one_hot(labels, n_clusters)
-        present = shares.T @ scaled.present
-        means = (shares.T @ scaled.values) / present.clamp_min(1.0)
+        present = shares.T @ some.present
+        means = (shares.T @ some.values) / present.clamp_min(1.0)
         centres = torch.where(present > 0, means, centres)
-        new_labels = _distances(scaled, centres).argmin(1)
+        new_labels = _distances(some, centres).argmin(1)
         if torch.equal(new_labels, labels):
             break
         labels = new_labels
-    return _one_hot(labels, n_clusters)
+    return _one_hot(_distances(scaled, centres).argmin(1), n_clusters)
+
+
+def _some_rows(cells: WideCells, random_state: np.random.RandomState) -> WideCells:
+    """Return rows enough to find centres by: EM itself sees all of them."""
+    n_rows = len(cells.values)
+    if n_rows <= _ROWS_FOR_CENTRES:
+        return cells
+    chosen = random_state.choice(n_rows, _ROWS_FOR_CENTRES, replace=False)
+    rows = torch.from_numpy(chosen)
+    return WideCells(cells.values[rows], cells.squares[rows], cells.present[rows])
 
 
 def random_shares(
