@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from lacunet import IncompleteGaussianMixture
 from lacunet.density._em import BLOCK_BUDGET
+from lacunet.density._steps import STEPS
 
 
 def two_clusters(n=400, *, missing=0.3, seed=0):
@@ -101,6 +102,25 @@ def test_reported_likelihood_is_that_of_the_rows_and_does_not_fall(covariance_ty
     assert np.diff(mixture.lower_bounds_).min() > -1e-9
     assert len(mixture.lower_bounds_) > 3
     assert mixture.score(X) == pytest.approx(mixture.lower_bound_, abs=1e-5)
+
+
+def test_steps_that_fall_are_not_returned(monkeypatch):
+    """Every M-step from the fourth on is spoilt: what was measured best comes back."""
+    _, X = two_clusters()
+    step, calls = STEPS["diag"], []
+    maximise = step.maximise
+
+    def spoilt(*arguments):
+        calls.append(1)
+        out = maximise(*arguments)
+        return out._replace(means=out.means + 3.0) if len(calls) > 3 else out
+
+    monkeypatch.setattr(step, "maximise", spoilt)
+    with pytest.warns(ConvergenceWarning):
+        mixture = fitted("diag", X, tol=0.0, max_iter=8)
+    assert len(calls) == 8
+    assert mixture.score(X) == pytest.approx(mixture.lower_bound_, abs=1e-9)
+    assert np.diff(mixture.lower_bounds_).min() > 0
 
 
 @pytest.mark.parametrize("covariance_type", ["factor", "full"])

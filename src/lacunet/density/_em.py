@@ -64,28 +64,31 @@ def run_em(
 ) -> EMResult:
     """Climb from ``components`` until a step gains less than ``tol`` a row.
 
-    The likelihood rises with every step, but for what ``reg_covar`` costs; the best
-    components met are returned.
+    The likelihood rises with every step, but for what ``reg_covar`` costs. Where it
+    ended lower than it had been, the best components that were measured are returned.
     """
     prepared = [step.prepare(block) for block in blocks]
     n_rows = sum(len(block.values) for block in blocks)
     bounds: list[float] = []
     best: EMResult | None = None
+    converged = False
     for iteration in range(1, max_iter + 1):
         log_likelihood, sums = _expect_all(step, prepared, components)
         bounds.append(_finite(log_likelihood / n_rows))
-        gain = bounds[-1] - bounds[-2] if len(bounds) > 1 else torch.inf
-        moved = step.maximise(sums, components, reg_covar)
-        if best is None or bounds[-1] >= best.lower_bound - 1e-10 * abs(bounds[-1]):
-            statistics = step.recentre(_share(sums, n_rows), components, moved)
-            best = EMResult(moved, statistics, list(bounds), abs(gain) < tol)
+        converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
+        measured = components
+        if best is None or bounds[-1] >= best.lower_bound:
+            best = EMResult(measured, _share(sums, n_rows), list(bounds), converged)
+        components = step.maximise(sums, measured, reg_covar)
         if progress is not None:
             progress(iteration, bounds[-1])
-        if abs(gain) < tol:
-            return replace(best, converged=True)
-        components = moved
+        if converged:
+            break
     assert best is not None
-    return best
+    if bounds[-1] < best.lower_bound - 1e-10 * abs(best.lower_bound):
+        return replace(best, converged=converged)
+    statistics = step.recentre(_share(sums, n_rows), measured, components)
+    return EMResult(components, statistics, bounds, converged)
 
 
 def _finite(bound: float) -> float:

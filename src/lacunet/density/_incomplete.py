@@ -200,7 +200,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         """Return the cells relative to ``shift``, the column means."""
         relative = X - shift
         if self.strategy == "mean":
-            relative = np.nan_to_num(relative, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            relative = np.where(np.isnan(relative), 0.0, relative)
         return split_cells(torch.from_numpy(relative))
 
     def _best_of_starts(
@@ -543,4 +543,4 @@ def _warn_of_empty_columns(X: np.ndarray) -> None:
             f"Got columns without one observed value: {empty.tolist()}. They are kept "
             f"with mean 0 and variance 1, as nothing is known of them."
         )
-        warnings.warn(msg, UserWarning, stacklevel=3)
+        warnings.warn(msg, UserWarning, stacklevel=4)
