@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lacunet.functional._cells import Cells, WideCells, wide_dtype, widen
-from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._mixture import ConditionalMixture, LinearMap
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._products import masked_products
 
@@ -59,7 +59,7 @@ def cancels(squares: Tensor) -> bool:
     Seldom: where components are very far apart for their size. Then differences are
     squared, one component after the other, not squares subtracted in one product.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or squares.numel() == 0:
         return False
     return float(squares.detach().amax()) * torch.finfo(squares.dtype).eps > 1e-7
 
@@ -119,7 +119,10 @@ class DiagConditional(ConditionalMixture):
         unknown = (missing @ table.flatten(0, 1).T).view(-1, *table.shape[:2])
         return known[:, None] - 0.5 * unknown
 
-    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+    @property
+    def _noise_size(self) -> int:
+        return self.cells.values.shape[1]
+
+    def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
         means = self.components.means[index]  # (n, batch, features)
-        noise = normal_like(means, tuple(means.shape), generator)
         return means + self.components.variances.sqrt()[index] * noise

@@ -20,7 +20,7 @@ from lacunet.functional._cells import (
     widen,
 )
 from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
-from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._mixture import ConditionalMixture, LinearMap
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._products import masked_products
 from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
@@ -203,14 +203,18 @@ class FactorConditional(ConditionalMixture):
         unknown = diagonal + quadratic - half.square().sum((-2, -1)) + volume
         return known - 0.5 * unknown
 
-    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+    @property
+    def _noise_size(self) -> int:
+        return self.posterior.mean.shape[-1] + self.cells.values.shape[1]
+
+    def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
+        rank = self.posterior.mean.shape[-1]
+        hidden, rest = noise[..., :rank], noise[..., rank:]
         rows = torch.arange(index.shape[1], device=index.device)  # (batch,)
         cholesky = self.posterior.cholesky[self.patterns.of_row, index]
-        noise = normal_like(cholesky, tuple(cholesky.shape[:-1]), generator)
-        spread = solve_transposed(cholesky, noise[..., None])  # (n, batch, rank, 1)
+        spread = solve_transposed(cholesky, hidden[..., None])  # (n, batch, rank, 1)
         factor = self.posterior.mean[rows, index] + spread[..., 0]
         means = self.components.means[index]  # (n, batch, features)
-        rest = normal_like(means, tuple(means.shape), generator)
         chosen = functional.one_hot(index, len(self.components.means)).to(factor.dtype)
         # One product for all rows: the factors of the other components are zero.
         spread_out = (chosen[..., None] * factor[..., None, :]).flatten(-2)

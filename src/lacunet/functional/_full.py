@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from lacunet.functional._cells import Cells, Patterns, find_patterns, wide_dtype
 from lacunet.functional._diag import log_normal
-from lacunet.functional._mixture import ConditionalMixture, LinearMap, normal_like
+from lacunet.functional._mixture import ConditionalMixture, LinearMap
 from lacunet.functional._normal import LOG_TWO_PI
 from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
 
@@ -41,7 +41,7 @@ class FullComponents(NamedTuple):
         posterior = self._posterior(cells, gamma)
         joint = self.log_weights + posterior.log_likelihood
         log_weights = joint.log_softmax(-1).to(cells.values.dtype)
-        return FullConditional(log_weights, cells, self, gamma, posterior)
+        return FullConditional(log_weights, cells, self, posterior)
 
     def _posterior(self, cells: Cells, gamma: Tensor) -> "FullPosterior":
         wide = wide_dtype(self.means)
@@ -82,32 +82,42 @@ def _solve_by_pattern(
 ) -> tuple[Tensor, Tensor]:
     """Solve ``L h = r`` and ``L.T s = h`` for rows that share their pattern's L.
 
-    ``right`` is (batch, components, features), and so are both results. Rows of one
-    pattern become columns of one right-hand side, so that no factor is copied a row.
+    ``right`` is (batch, components, features), and so are both results.
     """
-    slot, owner, capacity = _group_rows(index, len(cholesky))
-    padded = right.new_zeros((len(owner) * capacity, *right.shape[1:]))
-    columns = (
-        padded.index_copy(0, slot, right)
-        .view(len(owner), capacity, *right.shape[1:])
-        .permute(0, 2, 3, 1)
-    )  # (groups, components, features, capacity)
-    factors = cholesky if capacity == 1 else cholesky[owner]
+    groups = _group_rows(index, len(cholesky))
+    columns = groups.gather(right)  # (groups, components, features, capacity)
+    factors = cholesky if groups.capacity == 1 else cholesky[groups.owner]
     half = solve_lower(factors, columns)
     solution = solve_transposed(factors, half)
-    by_row = [t.permute(0, 3, 1, 2).flatten(0, 1)[slot] for t in (half, solution)]
-    return by_row[0], by_row[1]
+    return groups.scatter(half), groups.scatter(solution)
 
 
-def _group_rows(index: Tensor, n_patterns: int) -> tuple[Tensor, Tensor, int]:
-    """Deal rows into groups of one pattern and equal size, at most twice the space.
+class _Groups(NamedTuple):
+    """Rows of one pattern as columns of one matrix, so that no factor is copied."""
 
-    Returns the slot of every row (group * capacity + place), the pattern of every
-    group, and the capacity of a group.
-    """
+    slot: Tensor  # of every row: group * capacity + place
+    owner: Tensor  # the pattern of every group
+    capacity: int  # of a group
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Turn (batch, *) into (groups, *, capacity), 0 where a place is empty."""
+        places = len(self.owner) * self.capacity
+        padded = rows.new_zeros((places, *rows.shape[1:])).index_copy(
+            0, self.slot, rows
+        )
+        by_group = padded.view(len(self.owner), self.capacity, *rows.shape[1:])
+        return by_group.movedim(1, -1)
+
+    def scatter(self, columns: Tensor) -> Tensor:
+        """Turn (groups, *, capacity) back into (batch, *)."""
+        return columns.movedim(-1, 1).flatten(0, 1)[self.slot]
+
+
+def _group_rows(index: Tensor, n_patterns: int) -> _Groups:
+    """Deal rows into groups of one pattern and equal size, at most twice the space."""
     n_rows = len(index)
     if torch.compiler.is_compiling() or n_patterns == n_rows:
-        return index, torch.arange(n_patterns, device=index.device), 1
+        return _Groups(index, torch.arange(n_patterns, device=index.device), 1)
     capacity = -(-n_rows // n_patterns)
     counts = torch.bincount(index, minlength=n_patterns)
     groups = (counts + capacity - 1) // capacity  # of every pattern
@@ -118,7 +128,7 @@ def _group_rows(index: Tensor, n_patterns: int) -> tuple[Tensor, Tensor, int]:
     place = torch.arange(n_rows, device=index.device) - first_row[index[order]]
     slot = torch.empty_like(order)
     slot[order] = first_slot[index[order]] + place
-    return slot, owner, capacity
+    return _Groups(slot, owner, capacity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +136,6 @@ class FullConditional(ConditionalMixture):
     """F_S of a batch under full components."""
 
     components: FullComponents
-    gamma: Tensor
     posterior: FullPosterior
 
     def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
@@ -176,12 +185,11 @@ class FullConditional(ConditionalMixture):
         Tensor of shape (patterns, components, features, features)
             Zero in the rows and columns of observed cells.
         """
-        cholesky = self.posterior.cholesky
-        observed = self.posterior.patterns.observed.to(cholesky.dtype)[:, None]
-        hole = 1.0 - observed
-        spread = self.components.covariances.to(cholesky.dtype) * hole[..., None, :]
-        half = solve_lower(cholesky, spread * observed[..., :, None])
-        return spread * hole[..., :, None] - half.mT @ half
+        return _missing_covariances(
+            self.posterior.cholesky,
+            self.components.covariances,
+            self.posterior.patterns.observed[:, None],
+        )
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)[:, None]
@@ -200,26 +208,46 @@ class FullConditional(ConditionalMixture):
         quadratic = half.square().sum((-2, -1)) + count * LOG_TWO_PI
         return known - 0.5 * quadratic - volume
 
-    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
-        # Matheron's rule: draw a whole row and its noisy observation from the joint,
-        # then correct it by the regression of what was really observed.
-        wide = self.posterior.cholesky.dtype
-        covariances = self.components.covariances.to(wide)
-        root = torch.linalg.cholesky(covariances)
-        shape = (*index.shape, covariances.shape[-1])  # (n, batch, features)
-        noise = normal_like(root, shape, generator)
-        error = normal_like(root, shape, generator) * self.gamma.to(wide).sqrt()
-        draws = []
-        for component, (mean, covariance) in enumerate(
-            zip(self.components.means.to(wide), covariances, strict=True)
-        ):
-            prior = mean + noise @ root[component].T
-            residual = (self.cells.values.to(wide) - prior - error) * self.observed
-            _, solution = _solve_by_pattern(
-                self.posterior.cholesky[:, component, None],
-                residual.transpose(0, 1),
-                self.posterior.patterns.of_row,
-            )  # (batch, n, features): the draws stand where components stood
-            corrected = prior + solution.transpose(0, 1) @ covariance
-            draws.append((index == component)[..., None] * corrected)
-        return torch.stack(draws).sum(0).to(self.cells.values.dtype)
+    @property
+    def _noise_size(self) -> int:
+        return self.cells.values.shape[1]
+
+    def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
+        n_components, n_features = self.components.means.shape
+        patterns = self.posterior.patterns
+        rows = torch.arange(index.shape[1], device=index.device)
+        # A root for every pair of pattern and component that was drawn, no others.
+        pairs, owner = torch.unique(
+            patterns.of_row * n_components + index, return_inverse=True
+        )
+        roots = self._roots(pairs // n_components, pairs % n_components)
+        shape = (*index.shape, n_features)  # (n, batch, features)
+        groups = _group_rows(owner.flatten(), len(pairs))
+        columns = groups.gather(noise.to(roots.dtype).expand(shape).flatten(0, 1))
+        spread = groups.scatter(roots[groups.owner] @ columns).view(shape)
+        draws = self.component_means()[rows, index] + spread
+        return draws.to(self.cells.values.dtype)
+
+    def _roots(self, pattern: Tensor, component: Tensor) -> Tensor:
+        """Return Cholesky factors of conditional covariances, (pairs, f, f)."""
+        observed = self.posterior.patterns.observed[pattern]
+        covariances = self.components.covariances[component]
+        cholesky = self.posterior.cholesky[pattern, component]
+        spread = _missing_covariances(cholesky, covariances, observed)
+        # A difference of matrices: rounding may cost it a tiny positive eigenvalue.
+        rounding = 16 * spread.shape[-1] * torch.finfo(spread.dtype).eps
+        raised = covariances.diagonal(dim1=-2, dim2=-1).to(spread.dtype) * rounding
+        raised = torch.where(observed, 1.0, raised)
+        root: Tensor = torch.linalg.cholesky(spread + raised.diag_embed())
+        return root
+
+
+def _missing_covariances(
+    cholesky: Tensor, covariances: Tensor, observed: Tensor
+) -> Tensor:
+    """Compute (*, f, f) of the missing cells, zero where ``observed`` (*, f)."""
+    present = observed.to(cholesky.dtype)
+    hole = 1.0 - present
+    spread = covariances.to(cholesky.dtype) * hole[..., None, :]
+    half = solve_lower(cholesky, spread * present[..., :, None])
+    return spread * hole[..., :, None] - half.mT @ half

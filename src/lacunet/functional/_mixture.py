@@ -90,7 +90,9 @@ class ConditionalMixture(ABC):
         index = torch.multinomial(
             self.weights, n, replacement=True, generator=generator
         ).T  # (n, batch)
-        draws = self._draw(index, generator)
+        shape = (*index.shape, self._noise_size)
+        noise = normal_like(self.cells.values, shape, generator)
+        draws = self._draw(index, noise)
         return torch.where(self.observed, self.cells.values, draws)
 
     @abstractmethod
@@ -131,9 +133,17 @@ class ConditionalMixture(ABC):
         Tensor of shape (batch, components, units)
         """
 
+    @property
     @abstractmethod
-    def _draw(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Draw every cell given the component: index (n, batch) to (n, batch, f)."""
+    def _noise_size(self) -> int:
+        """Number of standard normals that one draw of one row takes."""
+
+    @abstractmethod
+    def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
+        """Turn noise into every cell given the component.
+
+        Index (n, batch) and noise (n, batch or 1, noise size) to (n, batch, features).
+        """
 
 
 def normal_like(
