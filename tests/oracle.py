@@ -8,7 +8,12 @@ import numpy as np
 import torch
 from scipy import stats
 
-from lacunet.functional import DiagComponents, FactorComponents, FullComponents
+from lacunet.functional import (
+    DiagComponents,
+    FactorComponents,
+    FullComponents,
+    MixedComponents,
+)
 
 KINDS = ("diag", "factor", "full")
 
@@ -94,6 +99,73 @@ def draw_rows(row, components, gamma, n, seed=0):
         chosen = labels == k
         draws = rng.multivariate_normal(centres[k], spreads[k], chosen.sum())
         rows[np.ix_(chosen, hole)] = draws
+    return torch.tensor(rows), torch.tensor(labels)
+
+
+def make_mixed(kind, n_numeric=3, sizes=(2, 3), *, seed=0, dtype=torch.float64):
+    """Random components over numbers and categories."""
+    gaussian = make_components(kind, 3, n_numeric, seed=seed, dtype=dtype)
+    rng = np.random.RandomState(seed + 1)
+    groups = [rng.dirichlet(np.full(size, 1.5), 3) for size in sizes]
+    probabilities = np.hstack([np.empty((3, 0)), *groups])
+    log_probabilities = torch.tensor(np.log(probabilities), dtype=dtype)
+    return MixedComponents(gaussian, log_probabilities, tuple(sizes))
+
+
+def mixed_rows(n_numeric=3, sizes=(2, 3), *, seed=0, dtype=torch.float64):
+    """Complete (1), empty (3) and partly observed rows of numbers and categories."""
+    rng = np.random.RandomState(seed)
+    numeric = 1.5 * rng.randn(8, n_numeric)
+    numeric[rng.rand(*numeric.shape) < 0.4] = np.nan
+    groups = []
+    for size in sizes:
+        group = np.eye(size)[rng.randint(size, size=8)]
+        group[rng.rand(8) < 0.5] = np.nan
+        group[1] = np.eye(size)[0]
+        groups.append(group)
+    numeric[1] = rng.randn(n_numeric)
+    x = np.hstack([numeric, *groups])
+    x[3] = np.nan
+    return torch.tensor(x, dtype=dtype)
+
+
+def groups_of(components):
+    """Slices of the categories' columns in a row, and their probabilities."""
+    start, probabilities = components.n_numeric, components.probabilities
+    for size in components.sizes:
+        first = start - components.n_numeric
+        share = probabilities[:, first : first + size].detach().numpy()
+        yield slice(start, start + size), share.astype(np.float64)
+        start += size
+
+
+def mixed_conditional(row, components, gamma):
+    """Weights given all observed columns; moments of the missing numbers."""
+    numeric = row[: components.n_numeric]
+    weights, centres, spreads = conditional(numeric, components.gaussian, gamma)
+    for columns, share in groups_of(components):
+        if not np.isnan(row[columns]).any():
+            level = int(np.argmax(row[columns]))
+            weights = weights * (share[:, level] + gamma / share.shape[1]) / (1 + gamma)
+    return weights / weights.sum(), centres, spreads
+
+
+def draw_mixed(row, components, gamma, n, seed=0):
+    """Draw completions of one row with categories, and the component of each."""
+    rng = np.random.RandomState(seed)
+    weights, centres, spreads = mixed_conditional(row, components, gamma)
+    labels = rng.choice(len(weights), n, p=weights)
+    rows = np.tile(row, (n, 1))
+    hole = np.flatnonzero(np.isnan(row[: components.n_numeric]))
+    for k in range(len(weights)):
+        chosen = np.flatnonzero(labels == k)
+        if len(hole):
+            draws = rng.multivariate_normal(centres[k], spreads[k], len(chosen))
+            rows[np.ix_(chosen, hole)] = draws
+        for columns, share in groups_of(components):
+            if np.isnan(row[columns]).any():
+                levels = rng.choice(share.shape[1], len(chosen), p=share[k])
+                rows[chosen, columns] = np.eye(share.shape[1])[levels]
     return torch.tensor(rows), torch.tensor(labels)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+_NO_LEVEL = -(2**40)  # below any sum over a group of columns
+
 
 def check_floating(x: object, name: str = "x") -> Tensor:
     """Return ``x`` if it is a floating-point tensor."""
@@ -133,3 +135,36 @@ def check_choice(value: object, choices: Sequence[str], name: str) -> str:
         msg = f"Got {name}={value!r}, but expected one of {', '.join(choices)}."
         raise ValueError(msg)
     return str(value)
+
+
+def check_sizes(sizes: object) -> tuple[int, ...]:
+    """Return the numbers of levels of categorical columns as a tuple."""
+    if isinstance(sizes, str) or not isinstance(sizes, Sequence):
+        msg = f"Got sizes={sizes!r}, but expected a sequence of integers."
+        raise TypeError(msg)
+    return tuple(check_positive_int(size, "an entry of sizes") for size in sizes)
+
+
+def check_levels(x: Tensor, n_numeric: int, sizes: Sequence[int]) -> None:
+    """Refuse groups of ``x`` that are neither one-hot nor missing altogether."""
+    if torch.compiler.is_compiling() or not sizes:
+        return
+    levels = x[:, n_numeric:].detach()
+    count = torch.tensor(sizes, device=x.device)
+    group = torch.repeat_interleave(count)  # of every column
+    # Whatever is right sums to the group's size: a hole is 1, a single 1 is all of it.
+    known = (levels == 0) | (levels == 1)
+    share = torch.where(known, levels.nan_to_num().long() * count[group], _NO_LEVEL)
+    share = torch.where(torch.isnan(levels), 1, share)
+    total = share.new_zeros((len(x), len(sizes))).index_add_(1, group, share)
+    wrong = total != count
+    if bool(wrong.any()):
+        row, place = wrong.nonzero()[0].tolist()
+        start = n_numeric + sum(sizes[:place])
+        end = start + sizes[place]
+        msg = (
+            f"Got {x[row, start:end].tolist()} in columns {start} to {end - 1} of row "
+            f"{row} of x, but expected a category: a single 1 among 0, or NaN in all "
+            f"of these columns where it is missing."
+        )
+        raise ValueError(msg)

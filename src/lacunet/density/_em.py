@@ -3,12 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 import torch
 
-from lacunet.density._steps import Step
-from lacunet.functional import Components
+from lacunet.density._steps import Parts, Step
 from lacunet.functional._cells import Cells, find_patterns
 
 # Numbers that a block may hold at once: 64 MB of float64.
@@ -16,10 +15,10 @@ BLOCK_BUDGET = 2**23
 
 
 @dataclass(frozen=True)
-class EMResult:
+class EMResult(Generic[Parts]):
     """Where EM ended."""
 
-    components: Components
+    components: Parts
     statistics: Any  # of the last E-step, a row's share
     lower_bounds: list[float]
     converged: bool
@@ -53,15 +52,15 @@ def split_blocks(cells: Cells, covariance_type: str, *, size: int) -> list[Cells
 
 
 def run_em(
-    step: Step[Any, Any, Any],
+    step: Step[Any, Parts, Any],
     blocks: list[Cells],
-    components: Components,
+    components: Parts,
     *,
     tol: float,
     max_iter: int,
     reg_covar: float,
     progress: Callable[[int, float], None] | None = None,
-) -> EMResult:
+) -> EMResult[Parts]:
     """Climb from ``components`` until a step gains less than ``tol`` a row.
 
     The likelihood rises with every step, but for what ``reg_covar`` costs. Where it
@@ -70,7 +69,7 @@ def run_em(
     prepared = [step.prepare(block) for block in blocks]
     n_rows = sum(len(block.values) for block in blocks)
     bounds: list[float] = []
-    best: EMResult | None = None
+    best: EMResult[Parts] | None = None
     converged = False
     for iteration in range(1, max_iter + 1):
         log_likelihood, sums = _expect_all(step, prepared, components)
@@ -104,7 +103,7 @@ def _finite(bound: float) -> float:
 
 
 def _expect_all(
-    step: Step[Any, Any, Any], prepared: list[Any], components: Components
+    step: Step[Any, Parts, Any], prepared: list[Any], components: Parts
 ) -> tuple[float, Any]:
     """Return the log likelihood of all rows and the sums of their statistics."""
     log_likelihood, sums = 0.0, None
@@ -129,14 +128,14 @@ def _share(sums: Any, n_rows: int) -> Any:
 
 
 def step_towards(
-    step: Step[Any, Any, Any],
+    step: Step[Any, Parts, Any],
     blocks: list[Cells],
-    components: Components,
+    components: Parts,
     statistics: Any,
     *,
     share: float,
     reg_covar: float,
-) -> EMResult:
+) -> EMResult[Parts]:
     """Move statistics by ``share`` towards those of a new batch (stepwise EM)."""
     n_rows = sum(len(block.values) for block in blocks)
     prepared = [step.prepare(block) for block in blocks]

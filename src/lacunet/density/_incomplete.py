@@ -23,7 +23,7 @@ from lacunet.density._em import (
 )
 from lacunet.density._start import cluster_rows, random_shares, start_components
 from lacunet.density._steps import STEPS
-from lacunet.functional import Components, ConditionalMixture
+from lacunet.functional import ConditionalMixture, GaussianComponents
 from lacunet.functional._cells import Cells, split_cells, widen
 
 # The weight of the t-th batch in stepwise EM is (t + 2) ** -0.6: slow enough to forget
@@ -205,12 +205,12 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
 
     def _best_of_starts(
         self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
-    ) -> EMResult:
+    ) -> EMResult[GaussianComponents]:
         blocks = self._blocks(cells)
         warm = self.warm_start and hasattr(self, "means_")
         if warm:
             _parameters.check_continues(self)
-        best: EMResult | None = None
+        best: EMResult[GaussianComponents] | None = None
         for _ in range(1 if warm else self.n_init):
             start = (
                 _parameters.to_components(self, shift)
@@ -233,7 +233,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
 
     def _start(
         self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
-    ) -> Components:
+    ) -> GaussianComponents:
         given = _parameters.given_start(self, shift)
         if given is not None:
             return given
@@ -490,7 +490,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         size = self._row_size(cells.values.shape[1])
         return split_blocks(cells, self.covariance_type, size=size)
 
-    def _keep(self, components: Components, shift: np.ndarray) -> None:
+    def _keep(self, components: GaussianComponents, shift: np.ndarray) -> None:
         # What another covariance_type may have left.
         for stale in ("covariances_", "loadings_", "noise_variances_"):
             self.__dict__.pop(stale, None)

@@ -16,11 +16,11 @@ from lacunet._validation import (
     check_same_dtype,
 )
 from lacunet.functional import (
-    Components,
     ConditionalMixture,
     DiagComponents,
     FactorComponents,
     FullComponents,
+    GaussianComponents,
 )
 from lacunet.functional._cells import split_cells, wide_dtype
 from lacunet.functional._condition import check_components
@@ -144,7 +144,7 @@ class GaussianMixtureDensity(nn.Module):
     @classmethod
     def from_components(
         cls,
-        components: Components,
+        components: GaussianComponents,
         *,
         gamma: float | Tensor = 0.01,
         trainable: bool | Collection[str] = True,
@@ -192,7 +192,7 @@ class GaussianMixtureDensity(nn.Module):
             density._store_covariances(components)
         return density
 
-    def _store_covariances(self, components: Components) -> None:
+    def _store_covariances(self, components: GaussianComponents) -> None:
         if isinstance(components, FullComponents):
             factor = torch.linalg.cholesky(components.covariances)
             diagonal = factor.diagonal(dim1=-2, dim2=-1)
@@ -287,7 +287,7 @@ class GaussianMixtureDensity(nn.Module):
         return factor @ factor.mT
 
     @property
-    def components(self) -> Components:
+    def components(self) -> GaussianComponents:
         """The record that the functions of ``lacunet.functional`` take."""
         log_weights = self.logits.log_softmax(0)
         if self.covariance_type == "diag":
@@ -376,7 +376,7 @@ def _check_rank(rank: int | None, covariance_type: str) -> None:
         raise ValueError(msg)
 
 
-def _kind_and_rank(components: Components) -> tuple[CovarianceType, int | None]:
+def _kind_and_rank(components: GaussianComponents) -> tuple[CovarianceType, int | None]:
     if isinstance(components, DiagComponents):
         return "diag", None
     if isinstance(components, FactorComponents):
@@ -384,7 +384,9 @@ def _kind_and_rank(components: Components) -> tuple[CovarianceType, int | None]:
     return "full", None
 
 
-def _components_of(fitted: Any, device: torch.device | str | None) -> Components:
+def _components_of(
+    fitted: Any, device: torch.device | str | None
+) -> GaussianComponents:
     """Read the fitted attributes of an estimator into tensors, in double precision."""
     kind = getattr(fitted, "covariance_type", None)
     check_choice(kind, ("diag", "factor", "full"), "covariance_type of the estimator")
@@ -409,5 +411,5 @@ def _components_of(fitted: Any, device: torch.device | str | None) -> Components
     record = {"diag": DiagComponents, "factor": FactorComponents}.get(
         str(kind), FullComponents
     )
-    components: Components = record(*tensors)
+    components: GaussianComponents = record(*tensors)
     return components

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from lacunet._validation import check_choice
 from lacunet.functional import (
-    Components,
     DiagComponents,
     FactorComponents,
     FullComponents,
+    GaussianComponents,
 )
 
 _DEFAULT_RANK = 10
@@ -120,7 +120,7 @@ def effective_rank(rank: int | None, n_features: int) -> int:
     return max(1, min(_DEFAULT_RANK, n_features - 1))
 
 
-def given_start(estimator: Any, shift: np.ndarray) -> Components | None:
+def given_start(estimator: Any, shift: np.ndarray) -> GaussianComponents | None:
     """Return the start that the user gave, None if a part of it is missing."""
     parts = ("weights_init", "means_init", "precisions_init")
     if any(getattr(estimator, part) is None for part in parts):
@@ -131,7 +131,9 @@ def given_start(estimator: Any, shift: np.ndarray) -> Components | None:
     return override_start(estimator, blank, shift)
 
 
-def override_start(estimator: Any, start: Components, shift: np.ndarray) -> Components:
+def override_start(
+    estimator: Any, start: GaussianComponents, shift: np.ndarray
+) -> GaussianComponents:
     """Put the weights, means and precisions that the user gave into the start."""
     given: dict[str, Tensor] = {}
     if estimator.weights_init is not None:
@@ -148,7 +150,7 @@ def override_start(estimator: Any, start: Components, shift: np.ndarray) -> Comp
     return start._replace(**given)
 
 
-def to_components(estimator: Any, shift: np.ndarray | float) -> Components:
+def to_components(estimator: Any, shift: np.ndarray | float) -> GaussianComponents:
     """Read the fitted attributes, with means relative to ``shift``."""
     # A weight of exactly zero has no logarithm.
     log_weights = _tensor(np.log(np.maximum(estimator.weights_, 1e-300)))
@@ -163,7 +165,9 @@ def to_components(estimator: Any, shift: np.ndarray | float) -> Components:
     )
 
 
-def from_components(components: Components, shift: np.ndarray) -> dict[str, np.ndarray]:
+def from_components(
+    components: GaussianComponents, shift: np.ndarray
+) -> dict[str, np.ndarray]:
     """Return the fitted attributes of components relative to ``shift``."""
     attributes = {
         "weights_": components.log_weights.exp().numpy(),

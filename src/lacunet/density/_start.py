@@ -7,10 +7,10 @@ from torch import Tensor
 
 from lacunet.density._steps import diag_statistics, log_shares
 from lacunet.functional import (
-    Components,
     DiagComponents,
     FactorComponents,
     FullComponents,
+    GaussianComponents,
 )
 from lacunet.functional._cells import WideCells
 
@@ -180,7 +180,7 @@ def start_components(
     rank: int,
     reg_covar: float,
     random_state: np.random.RandomState,
-) -> Components:
+) -> GaussianComponents:
     """Make the first components of any type from clusters of rows."""
     start = diag_start(cells, shares, reg_covar)
     if covariance_type == "factor":

@@ -5,6 +5,7 @@ from lacunet.functional._diag import DiagComponents
 from lacunet.functional._factor import FactorComponents
 from lacunet.functional._full import FullComponents
 from lacunet.functional._losses import masked_bce, masked_mse
+from lacunet.functional._mixed import GaussianComponents, MixedComponents
 from lacunet.functional._mixture import ConditionalMixture, mix
 from lacunet.functional._moments import affine_moments, conv_moments
 from lacunet.functional._quadrature import expected_function
@@ -38,6 +39,8 @@ __all__ = [
     "DiagComponents",
     "FactorComponents",
     "FullComponents",
+    "GaussianComponents",
+    "MixedComponents",
     "affine_moments",
     "condition",
     "conv_moments",

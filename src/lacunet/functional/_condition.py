@@ -6,17 +6,18 @@ from torch import Tensor
 from lacunet._validation import (
     check_floating,
     check_gamma,
+    check_levels,
     check_rows,
     check_same_dtype,
     check_shape,
+    check_sizes,
 )
 from lacunet.functional._cells import Cells, split_cells
-from lacunet.functional._diag import DiagComponents
-from lacunet.functional._factor import FactorComponents
 from lacunet.functional._full import FullComponents
+from lacunet.functional._mixed import GaussianComponents, MixedComponents
 from lacunet.functional._mixture import ConditionalMixture
 
-Components = DiagComponents | FactorComponents | FullComponents
+Components = GaussianComponents | MixedComponents
 
 
 def condition(
@@ -33,10 +34,12 @@ def condition(
     ----------
     x : Tensor of shape (batch, features)
         NaN marks a missing value. A row with nothing observed gets the prior weights.
-    components : DiagComponents, FactorComponents or FullComponents
-        The mixture of Gaussians; its type says how covariances are stored.
+        A category is a group of columns, one-hot, or NaN in all of them.
+    components : DiagComponents, FactorComponents, FullComponents or MixedComponents
+        The mixture of Gaussians; its type says how covariances are stored, and whether
+        there are categorical columns.
     gamma : float or Tensor of shape () or (features,)
-        The regulariser, not negative.
+        The regulariser, not negative. The columns of a category share their mean.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def log_likelihood(
     ----------
     x : Tensor of shape (batch, features)
         NaN marks a missing value. A row with nothing observed has log density 0.
-    components : DiagComponents, FactorComponents or FullComponents
+    components : DiagComponents, FactorComponents, FullComponents or MixedComponents
         The mixture of Gaussians.
     gamma : float or Tensor of shape () or (features,), default=0.0
         Variance of the noise on the observed values.
@@ -98,6 +101,8 @@ def prepare(
     check_components(components)
     check_rows(x, components.means.shape[1])
     check_same_dtype(x, components.means)
+    if isinstance(components, MixedComponents):
+        check_levels(x, components.n_numeric, components.sizes)
     if not torch.compiler.is_compiling():
         check_gamma(gamma, components.means.shape[1])
     noise = torch.as_tensor(gamma, dtype=x.dtype, device=x.device)
@@ -106,27 +111,59 @@ def prepare(
 
 def check_components(components: Components) -> None:
     """Refuse components whose parts don't fit together."""
-    if not isinstance(components, Components):
+    if isinstance(components, MixedComponents):
+        check_mixed(components)
+    else:
+        check_gaussian(components)
+
+
+def check_gaussian(components: GaussianComponents, fewest_features: int = 1) -> None:
+    """Refuse Gaussian components whose parts don't fit together."""
+    if not isinstance(components, GaussianComponents):
         msg = (
             f"Got components of type {type(components).__name__}, but expected "
-            f"DiagComponents, FactorComponents or FullComponents."
+            f"DiagComponents, FactorComponents, FullComponents or MixedComponents."
         )
         raise TypeError(msg)
     for name, tensor in components._asdict().items():
         check_floating(tensor, name)
-    if components.means.ndim != 2 or 0 in components.means.shape:
+    shape = tuple(components.means.shape)
+    if len(shape) != 2 or shape[0] < 1 or shape[1] < fewest_features:
         msg = (
-            f"Got means of shape {tuple(components.means.shape)}, but expected "
-            f"(components, features) with at least one of each."
+            f"Got means of shape {shape}, but expected (components, features) with at "
+            f"least one of each."
         )
         raise ValueError(msg)
-    n_components, n_features = components.means.shape
+    n_components, n_features = shape
     check_shape(components.log_weights, (n_components,), "log_weights")
     if isinstance(components, FullComponents):
         square = (n_components, n_features, n_features)
         check_shape(components.covariances, square, "covariances")
         return
-    check_shape(components.variances, components.means.shape, "variances")
+    check_shape(components.variances, shape, "variances")
     if not torch.compiler.is_compiling() and not bool((components.variances > 0).all()):
         msg = "Got variances that are not all positive, but expected them to be."
         raise ValueError(msg)
+
+
+def check_mixed(components: MixedComponents) -> None:
+    """Refuse components with categories whose parts don't fit together."""
+    sizes = check_sizes(components.sizes)
+    check_gaussian(components.gaussian, fewest_features=0)
+    log_probabilities = check_floating(
+        components.log_probabilities, "log_probabilities"
+    )
+    shape = (len(components.log_weights), sum(sizes))
+    check_shape(log_probabilities, shape, "log_probabilities")
+    if components.n_numeric + sum(sizes) == 0:
+        msg = "Got components without a column, but expected at least one."
+        raise ValueError(msg)
+    if torch.compiler.is_compiling():
+        return
+    for group in log_probabilities.split(sizes, 1):
+        if not bool(((group.exp().sum(1) - 1.0).abs() < 1e-3).all()):
+            msg = (
+                "Got log_probabilities whose exponentials don't sum to 1 over the "
+                "levels of a category, but expected them to."
+            )
+            raise ValueError(msg)

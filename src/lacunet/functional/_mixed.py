@@ -1,0 +1,265 @@
+"""Numeric and categorical columns in one mixture: Gaussians beside level probabilities.
+
+A row has its numeric columns first, then one group of columns for each categorical
+column: one-hot, or NaN all over where the category is missing. Given the component, the
+groups are independent of each other and of the numeric columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lacunet.functional._cells import Cells, wide_dtype
+from lacunet.functional._diag import DiagComponents, log_normal
+from lacunet.functional._factor import FactorComponents
+from lacunet.functional._full import FullComponents
+from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._normal import LOG_TWO_PI, normal_cdf
+
+GaussianComponents = DiagComponents | FactorComponents | FullComponents
+
+
+class MixedComponents(NamedTuple):
+    """Components over numeric and categorical columns.
+
+    Attributes
+    ----------
+    gaussian : DiagComponents, FactorComponents or FullComponents
+        Over the numeric columns, of which there may be none; with the log weights.
+    log_probabilities : Tensor of shape (components, sum(sizes))
+        Logarithms of the levels' probabilities; those of a group sum to one.
+    sizes : tuple of int
+        Number of levels of each categorical column.
+
+    Examples
+    --------
+    Two clusters of one number and a category with two levels; a missing level is
+    guessed from the number.
+
+    >>> import torch
+    >>> from lacunet.functional import DiagComponents, MixedComponents, condition
+    >>> numbers = DiagComponents(
+    ...     torch.tensor([0.5, 0.5]).log(),
+    ...     torch.tensor([[0.0], [9.0]]),
+    ...     torch.ones(2, 1),
+    ... )
+    >>> probabilities = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
+    >>> two = MixedComponents(numbers, probabilities.log(), sizes=(2,))
+    >>> x = torch.tensor([[0.0, torch.nan, torch.nan], [torch.nan, 0.0, 1.0]])
+    >>> condition(x, two, gamma=0.0).mean()
+    tensor([[0.0000, 0.2500, 0.7500],
+            [0.0000, 0.0000, 1.0000]])
+    """
+
+    gaussian: GaussianComponents
+    log_probabilities: Tensor
+    sizes: tuple[int, ...]
+
+    @property
+    def log_weights(self) -> Tensor:
+        """Logarithms of the components' weights, (components,)."""
+        return self.gaussian.log_weights
+
+    @property
+    def n_numeric(self) -> int:
+        """Number of numeric columns."""
+        return self.gaussian.means.shape[1]
+
+    @property
+    def probabilities(self) -> Tensor:
+        """Probabilities of the levels, (components, sum(sizes))."""
+        return self.log_probabilities.exp()
+
+    @property
+    def means(self) -> Tensor:
+        """Means of all columns, (components, features): of levels, probabilities."""
+        return torch.cat((self.gaussian.means, self.probabilities), 1)
+
+    def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
+        """Compute the log density of the observed cells for every component."""
+        numeric, levels = split_at(cells, self.n_numeric)
+        noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
+        given = self.gaussian.log_likelihood(numeric, noise)
+        return given + self._evidence(levels, gamma)
+
+    def condition(self, cells: Cells, gamma: Tensor) -> "MixedConditional":
+        """Return F_S: the observed levels are evidence for the Gaussian components."""
+        numeric, levels = split_at(cells, self.n_numeric)
+        noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
+        # To the Gaussian part, what the levels say is a prior that each row has.
+        prior = self.log_weights + self._evidence(levels, gamma)  # (batch, components)
+        given = self.gaussian._replace(log_weights=prior).condition(numeric, noise)
+        return MixedConditional(given.log_weights, cells, self, given)
+
+    def _evidence(self, levels: Cells, gamma: Tensor) -> Tensor:
+        """Compute log((p + gamma / L) / (1 + gamma)) of the observed levels, summed."""
+        wide = wide_dtype(self.log_probabilities)
+        noise = gamma.to(wide)
+        if gamma.ndim > 0:
+            groups = noise[self.n_numeric :].split(self.sizes)
+            noise = _concatenate([g.mean().expand(len(g)) for g in groups], noise)
+        counts = noise.new_tensor(
+            [float(size) for size in self.sizes for _ in range(size)]
+        )
+        blurred = (self.log_probabilities.to(wide).exp() + noise / counts) / (1 + noise)
+        # An impossible level is next to impossible: its logarithm stays finite.
+        table = blurred.clamp_min(torch.finfo(wide).tiny).log()  # (components, levels)
+        return levels.values.to(wide) @ table.T
+
+
+def _concatenate(parts: list[Tensor], empty: Tensor) -> Tensor:
+    return torch.cat(parts) if parts else empty[:0]
+
+
+def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:
+    """Split the cells of a batch into numeric columns and levels."""
+    numeric = Cells(*(tensor[:, :n_numeric] for tensor in cells))
+    return numeric, Cells(*(tensor[:, n_numeric:] for tensor in cells))
+
+
+def group_starts(sizes: tuple[int, ...]) -> list[int]:
+    """Return the first column of each group, counted from the first level."""
+    return list(accumulate(sizes, initial=0))[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedConditional(ConditionalMixture):
+    """F_S of a batch with categories: the Gaussian one, and levels beside it."""
+
+    components: MixedComponents
+    gaussian: ConditionalMixture  # of the numeric columns, with the same weights
+
+    @property
+    def _levels(self) -> Cells:
+        return split_at(self.cells, self.components.n_numeric)[1]
+
+    def _missing_groups(self, dtype: torch.dtype) -> Tensor:
+        """Return 1.0 where a category is missing, (batch, groups)."""
+        starts = group_starts(self.components.sizes)
+        return self._levels.missing[:, starts].to(dtype)
+
+    def mean(self) -> Tensor:
+        """Fill missing numbers with their mean, missing levels with probabilities.
+
+        Returns
+        -------
+        Tensor of shape (batch, features)
+            Observed cells are returned bit for bit.
+        """
+        levels = self._levels
+        filled = self.weights @ self.components.probabilities
+        known = torch.where(levels.observed, levels.values, filled)
+        return torch.cat((self.gaussian.mean(), known), 1)
+
+    def variance(self) -> Tensor:  # noqa: D102 - the same, without the large tensor
+        share = self.weights @ self.components.probabilities
+        spread = torch.where(self._levels.observed, 0.0, share * (1.0 - share))
+        return torch.cat((self.gaussian.variance(), spread), 1)
+
+    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
+        mean, variance = self.gaussian.component_moments()
+        probabilities = self.components.probabilities
+        shape = (len(self.log_weights), *probabilities.shape)
+        spread = probabilities * (1.0 - probabilities)
+        return (
+            torch.cat((mean, probabilities.expand(shape)), -1),
+            torch.cat((variance, spread.expand(shape)), -1),
+        )
+
+    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute what the missing cells add to the moments of ``x @ weight.T``.
+
+        A missing category adds the mean and the variance of its level's weight. Both
+        are exact; that the sum over columns is taken for Gaussian is not.
+
+        Returns
+        -------
+        mean, variance : Tensor of shape (batch, components, hidden)
+        """
+        numeric = weight[:, : self.components.n_numeric]
+        mean, variance = self.gaussian.missing_affine(numeric)
+        if not self.components.sizes:
+            return mean, variance
+        tables = [_level_moments(p.exp(), w) for p, w in self._groups(weight)]
+        means, spreads = (torch.stack(table) for table in zip(*tables, strict=True))
+        return (
+            mean + self._sum_missing(means).to(mean.dtype),
+            variance + self._sum_missing(spreads).to(mean.dtype),
+        )
+
+    def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        """Cut log probabilities and (rows, features) into groups, in wide dtype."""
+        wide = wide_dtype(self.cells.values)
+        first, sizes = self.components.n_numeric, self.components.sizes
+        levels = (self.components.log_probabilities, *(c[:, first:] for c in columns))
+        return zip(*(t.to(wide).split(sizes, 1) for t in levels), strict=True)
+
+    def _sum_missing(self, table: Tensor) -> Tensor:
+        """Sum (groups, components, outputs) over each row's missing groups."""
+        missing = self._missing_groups(table.dtype)
+        return (missing @ table.flatten(1)).view(-1, *table.shape[1:])
+
+    def missing_push(  # noqa: D102
+        self, linear: LinearMap, squared: LinearMap
+    ) -> tuple[Tensor, Tensor]:
+        msg = (
+            "Got a density with categorical columns, but a convolution expected one "
+            "over numbers alone: a GaussianMixtureDensity."
+        )
+        raise ValueError(msg)
+
+    def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
+        first = self.components.n_numeric
+        given = self.gaussian.log_rbf(centres[:, :first], variances[:, :first])
+        if not self.components.sizes:
+            return given
+        known = log_normal(self._levels, centres[:, first:], variances[:, first:])
+        fits = [
+            (p[:, None] + _log_normal_of_levels(c, v)).logsumexp(-1)
+            for p, c, v in self._groups(centres, variances)
+        ]  # of (components, units), one a group
+        return given + known[:, None] + self._sum_missing(torch.stack(fits))
+
+    @property
+    def _noise_size(self) -> int:
+        return len(self.components.sizes) + self.gaussian._noise_size
+
+    def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
+        n_groups = len(self.components.sizes)
+        shares = normal_cdf(noise[..., :n_groups])  # uniform
+        levels = [
+            _draw_level(p[0].exp(), index, share)
+            for p, share in zip(self._groups(), shares.unbind(-1), strict=True)
+        ]
+        numeric = self.gaussian._draw(index, noise[..., n_groups:])
+        return torch.cat((numeric, *(level.to(numeric.dtype) for level in levels)), -1)
+
+
+def _level_moments(probabilities: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance of a level's weight, both (components, hidden)."""
+    mean = probabilities @ weight.T
+    variance = probabilities @ weight.square().T - mean.square()
+    # Rounding may leave a variance of nothing just below zero.
+    return mean, variance.clamp_min(0.0)
+
+
+def _log_normal_of_levels(centres: Tensor, variances: Tensor) -> Tensor:
+    """Compute log N(e_l; centre, variances) of each level's corner, (units, levels)."""
+    origin = (centres.square() / variances + variances.log() + LOG_TWO_PI).sum(1)
+    return -0.5 * (origin[:, None] + (1.0 - 2.0 * centres) / variances)
+
+
+def _draw_level(probabilities: Tensor, index: Tensor, share: Tensor) -> Tensor:
+    """Draw one-hot levels (n, batch, levels) by the inverse distribution function.
+
+    The component ``index`` is (n, batch), the uniform ``share`` (n, batch or 1).
+    """
+    ends = probabilities.cumsum(1)
+    targets = share[..., None] * ends[index][..., -1:]
+    level = (targets >= ends[index]).sum(-1).clamp_max(ends.shape[1] - 1)
+    return functional.one_hot(level, ends.shape[1])
