@@ -1,0 +1,1 @@
+"""Estimators in the way of scikit-learn that take incomplete tables."""

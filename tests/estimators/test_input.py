@@ -1,0 +1,147 @@
+"""Tables in front of a scikit-learn estimator: a toy classifier and a toy imputer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.neighbors import NearestCentroid
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from lacunet.estimators._input import read_table
+from lacunet.estimators._table import TableEncoder
+
+NAN = np.nan
+
+
+class ToyClassifier(ClassifierMixin, BaseEstimator):
+    def __init__(self, scale="standard"):
+        self.scale = scale
+
+    def fit(self, X, y):
+        X = read_table(self, X, reset=True)
+        if y is None:
+            msg = "requires y to be passed, but the target y is None"
+            raise ValueError(msg)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        self.encoder_ = TableEncoder(scale=self.scale)
+        filled = np.nan_to_num(self.encoder_.fit_transform(X))
+        self.model_ = NearestCentroid().fit(filled, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        X = read_table(self, X, reset=False)
+        return self.model_.predict(np.nan_to_num(self.encoder_.transform(X)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class ToyImputer(TransformerMixin, BaseEstimator):
+    def __init__(self, scale="standard"):
+        self.scale = scale
+
+    def fit(self, X, y=None):
+        self.encoder_ = TableEncoder(scale=self.scale)
+        self.encoder_.fit(read_table(self, X, reset=True))
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self)
+        X = read_table(self, X, reset=False)
+        return self.encoder_.restore(np.nan_to_num(self.encoder_.transform(X)), X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@parametrize_with_checks(
+    [
+        ToyImputer(),
+        ToyImputer("quantile"),
+        ToyClassifier(),
+        ToyClassifier("robust"),
+        ToyClassifier("quantile"),
+    ]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"age": [1.0, NAN, 3.0], "town": ["a", "b", None]})
+
+
+def test_a_frame_sets_the_names(frame):
+    imputer = ToyImputer().fit(frame)
+    assert imputer.n_features_in_ == 2
+    assert imputer.feature_names_in_.tolist() == ["age", "town"]
+
+
+def test_an_array_after_a_frame_forgets_the_names(frame):
+    imputer = ToyImputer().fit(frame)
+    imputer.fit(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert not hasattr(imputer, "feature_names_in_")
+
+
+def test_frames_of_another_order_are_refused(frame):
+    imputer = ToyImputer().fit(frame)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        imputer.transform(frame[["town", "age"]])
+
+
+def test_frames_with_other_columns_are_refused(frame):
+    imputer = ToyImputer().fit(frame)
+    with pytest.raises(ValueError, match="unseen at fit time:\n- extra"):
+        imputer.transform(frame.assign(extra=1.0))
+
+
+def test_an_array_after_a_frame_gives_a_warning(frame):
+    imputer = ToyImputer().fit(frame)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        filled = imputer.transform(frame.to_numpy())
+    assert filled.tolist() == [[1.0, "a"], [2.0, "b"], [3.0, "a"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [([], "0 sample"), ([0, 1], "0 feature")],
+    ids=["rows", "columns"],
+)
+def test_empty_frames_are_refused(frame, rows, match):
+    empty = frame.iloc[rows, :0] if rows else frame.iloc[:0]
+    with pytest.raises(ValueError, match=match):
+        ToyImputer().fit(empty)
+
+
+def test_lists_keep_the_types_of_their_cells():
+    imputer = ToyImputer().fit([[1.0, "a"], [2.0, "b"]])
+    assert [column.kind for column in imputer.encoder_.columns] == [
+        "number",
+        "category",
+    ]
+
+
+def test_integers_and_float32_stay():
+    for dtype in (np.int64, np.float32):
+        table = np.array([[1, 2], [3, 5]], dtype=dtype)
+        assert read_table(ToyImputer(), table, reset=True).dtype == dtype
+
+
+def test_infinity_is_refused_in_arrays_and_frames():
+    table = np.array([[1.0], [np.inf]])
+    for X in (table, pd.DataFrame(table, columns=["a"]), table.astype(object)):
+        with pytest.raises(ValueError, match="Input X contains infinity"):
+            ToyImputer().fit(X)
