@@ -162,7 +162,7 @@ class Column:
         return dates
 
     def _mismatch(self, raw: RawColumn) -> TypeError:
-        example = raw.values[raw.observed][0]
+        example = raw.values[raw.observed][:1].tolist()[0]
         if self.kind == "category":
             expected = f"the levels of training, such as {self._first_level()!r}"
         else:

@@ -210,6 +210,7 @@ _ARRAY_READERS: dict[str, Callable[[Any, np.ndarray, Kind | None], RawColumn]] =
     "U": _read_strings,
     "T": _read_strings,
     "O": _read_object_array,
+    "c": _read_object_array,  # which refuses it
 }
 
 

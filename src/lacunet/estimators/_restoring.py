@@ -252,9 +252,7 @@ def _place(series: "nw.Series[Any]", rows: np.ndarray, values: Any) -> "nw.Serie
     flat = _from_arrow(native.cast(flat_type), series.name)
     same = _from_arrow(new.to_native().cast(flat_type), series.name)
     placed = _scatter(flat, rows, same)
-    if flat_type == native.type:
-        return placed
-    return _from_arrow(placed.to_native().dictionary_encode(), series.name)
+    return _from_arrow(placed.to_native().cast(native.type), series.name)
 
 
 def _from_arrow(native: Any, name: str) -> "nw.Series[Any]":
