@@ -1,6 +1,13 @@
 """The density F of the data: EM on incomplete rows, and a trainable torch module."""
 
+from lacunet.density._base import MixtureDensity
 from lacunet.density._incomplete import IncompleteGaussianMixture
+from lacunet.density._mixed import MixedMixtureDensity
 from lacunet.density._mixture import GaussianMixtureDensity
 
-__all__ = ["GaussianMixtureDensity", "IncompleteGaussianMixture"]
+__all__ = [
+    "GaussianMixtureDensity",
+    "IncompleteGaussianMixture",
+    "MixedMixtureDensity",
+    "MixtureDensity",
+]

@@ -12,18 +12,16 @@ from lacunet._validation import (
     check_dtype,
     check_gamma,
     check_positive_int,
-    check_rows,
-    check_same_dtype,
 )
+from lacunet.density._base import MixtureDensity, chosen_parts
 from lacunet.functional import (
-    ConditionalMixture,
     DiagComponents,
     FactorComponents,
     FullComponents,
     GaussianComponents,
 )
-from lacunet.functional._cells import split_cells, wide_dtype
-from lacunet.functional._condition import check_components
+from lacunet.functional._cells import wide_dtype
+from lacunet.functional._condition import check_gaussian
 
 CovarianceType = Literal["diag", "factor", "full"]
 
@@ -39,7 +37,7 @@ _RAW_NAMES = {
 }
 
 
-class GaussianMixtureDensity(nn.Module):
+class GaussianMixtureDensity(MixtureDensity):
     """A mixture of Gaussians over rows that may have holes, as a trainable module.
 
     Positive quantities are stored as logarithms and read through properties, so every
@@ -91,6 +89,8 @@ class GaussianMixtureDensity(nn.Module):
     torch.Size([2])
     """
 
+    _may_be_empty = False  # of columns
+
     def __init__(
         self,
         n_components: int,
@@ -106,7 +106,8 @@ class GaussianMixtureDensity(nn.Module):
     ) -> None:
         super().__init__()
         check_positive_int(n_components, "n_components")
-        check_positive_int(n_features, "n_features")
+        if n_features != 0 or not self._may_be_empty:
+            check_positive_int(n_features, "n_features")
         check_choice(covariance_type, ("diag", "factor", "full"), "covariance_type")
         _check_rank(rank, covariance_type)
         check_dtype(dtype)
@@ -124,8 +125,7 @@ class GaussianMixtureDensity(nn.Module):
         if covariance_type == "factor":
             self.loadings = nn.Parameter(torch.empty((*shape, rank or 0), **options))
         noise = torch.as_tensor(gamma, dtype=self.means.dtype, device=device)
-        # Zero has no logarithm; exp(-1e4) is zero, and survives an optimiser's step.
-        self.log_gamma = nn.Parameter(noise.log().clamp_min(-1e4))
+        self.log_gamma = nn.Parameter(finite_log(noise))
         self.reset_parameters(generator)
         self.set_trainable(trainable)
 
@@ -174,25 +174,34 @@ class GaussianMixtureDensity(nn.Module):
         >>> GaussianMixtureDensity.from_components(one, gamma=0.5)
         GaussianMixtureDensity(1, 2, covariance_type='diag')
         """
-        check_components(components)
-        log_weights, means = components[:2]
-        kind, rank = _kind_and_rank(components)
+        check_gaussian(components, fewest_features=0 if cls._may_be_empty else 1)
+        means = components.means
+        kind, rank = kind_and_rank(components)
         density = cls(
             *means.shape,
             covariance_type=kind,
             rank=rank,
             gamma=gamma,
             trainable=trainable,
+            # Drawn and overwritten: from a generator of its own, not the global one.
+            generator=torch.Generator(means.device),
             device=means.device,
             dtype=dtype or means.dtype,
         )
-        with torch.no_grad():
-            density.logits.copy_(log_weights)
-            density.means.copy_(means)
-            density._store_covariances(components)
+        density.store(components)
         return density
 
-    def _store_covariances(self, components: GaussianComponents) -> None:
+    @torch.no_grad()
+    def store(self, components: GaussianComponents) -> None:
+        """Take over components of the same shape.
+
+        Parameters
+        ----------
+        components : DiagComponents, FactorComponents or FullComponents
+            Of this density's type.
+        """
+        self.logits.copy_(components.log_weights)
+        self.means.copy_(components.means)
         if isinstance(components, FullComponents):
             factor = torch.linalg.cholesky(components.covariances)
             diagonal = factor.diagonal(dim1=-2, dim2=-1)
@@ -260,14 +269,14 @@ class GaussianMixtureDensity(nn.Module):
     @property
     def gamma(self) -> Tensor:
         """The regulariser: variance of the noise on observed values."""
-        return self.log_gamma.clamp_max(_LARGEST_LOG).exp()
+        return finite_exp(self.log_gamma)
 
     @property
     def variances(self) -> Tensor:
         """Diagonal of "diag" covariances; of "factor" ones, the noise."""
         # A logarithm may run off; the density stays positive and finite all the same.
         tiny = torch.finfo(self.log_variances.dtype).tiny
-        return self.log_variances.clamp_max(_LARGEST_LOG).exp().clamp_min(tiny)
+        return finite_exp(self.log_variances).clamp_min(tiny)
 
     @property
     def covariances(self) -> Tensor:
@@ -282,7 +291,7 @@ class GaussianMixtureDensity(nn.Module):
     def _full_covariances(self) -> Tensor:
         # Wide, since rounding of the product may cost it its positive eigenvalues.
         raw = self.raw_cholesky.to(wide_dtype(self.raw_cholesky))
-        diagonal = raw.diagonal(dim1=-2, dim2=-1).clamp_max(_LARGEST_LOG).exp()
+        diagonal = finite_exp(raw.diagonal(dim1=-2, dim2=-1))
         factor = raw.tril(-1) + diagonal.diag_embed()
         return factor @ factor.mT
 
@@ -311,54 +320,12 @@ class GaussianMixtureDensity(nn.Module):
         GaussianMixtureDensity
             Itself.
         """
-        if isinstance(trainable, bool):
-            chosen: Collection[str] = PARTS if trainable else ()
-        else:
-            chosen = (trainable,) if isinstance(trainable, str) else trainable
-        for part in chosen:
-            check_choice(part, PARTS, "trainable")
+        chosen = chosen_parts(trainable, PARTS)
         for part, names in _RAW_NAMES.items():
             for name in names:
                 if isinstance(parameter := getattr(self, name, None), nn.Parameter):
                     parameter.requires_grad_(part in chosen)
         return self
-
-    def condition(self, x: Tensor) -> ConditionalMixture:
-        """Compute F_S of every row of ``x``, see :func:`lacunet.functional.condition`.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, n_features)
-            NaN marks a missing value.
-
-        Returns
-        -------
-        ConditionalMixture
-        """
-        check_same_dtype(check_rows(x, self.n_features), self.means)
-        return self.components.condition(split_cells(x), self.gamma)
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """Compute the log density of each row's observed cells, without gamma.
-
-        Add ``-density.log_prob(x).mean()`` to a loss to keep it a density of the data.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, n_features)
-            NaN marks a missing value. A row with nothing observed has log density 0.
-
-        Returns
-        -------
-        Tensor of shape (batch,)
-        """
-        check_same_dtype(check_rows(x, self.n_features), self.means)
-        components = self.components
-        nothing = torch.zeros_like(self.log_gamma)
-        given = components.log_likelihood(split_cells(x), nothing)
-        return (components.log_weights + given).logsumexp(-1).to(x.dtype)
-
-    forward = log_prob
 
     def extra_repr(self) -> str:  # noqa: D102
         rank = f", rank={self.loadings.shape[-1]}" if hasattr(self, "loadings") else ""
@@ -376,7 +343,18 @@ def _check_rank(rank: int | None, covariance_type: str) -> None:
         raise ValueError(msg)
 
 
-def _kind_and_rank(components: GaussianComponents) -> tuple[CovarianceType, int | None]:
+def finite_log(values: Tensor) -> Tensor:
+    """Return the logarithm; of zero, one that survives an optimiser's step."""
+    return values.log().clamp_min(-1e4)  # its exponential is zero again
+
+
+def finite_exp(logarithm: Tensor) -> Tensor:
+    """Return the exponential, finite however far an optimiser went."""
+    return logarithm.clamp_max(_LARGEST_LOG).exp()
+
+
+def kind_and_rank(components: GaussianComponents) -> tuple[CovarianceType, int | None]:
+    """Return the covariance type of a record, and its number of factors."""
     if isinstance(components, DiagComponents):
         return "diag", None
     if isinstance(components, FactorComponents):

@@ -1,5 +1,7 @@
 """From a row with holes to the density of what it may have been."""
 
+from typing import NoReturn
+
 import torch
 from torch import Tensor
 
@@ -113,18 +115,17 @@ def check_components(components: Components) -> None:
     """Refuse components whose parts don't fit together."""
     if isinstance(components, MixedComponents):
         check_mixed(components)
-    else:
+    elif isinstance(components, GaussianComponents):
         check_gaussian(components)
+    else:
+        expected = "DiagComponents, FactorComponents, FullComponents or MixedComponents"
+        _refuse_type(components, expected)
 
 
 def check_gaussian(components: GaussianComponents, fewest_features: int = 1) -> None:
     """Refuse Gaussian components whose parts don't fit together."""
     if not isinstance(components, GaussianComponents):
-        msg = (
-            f"Got components of type {type(components).__name__}, but expected "
-            f"DiagComponents, FactorComponents, FullComponents or MixedComponents."
-        )
-        raise TypeError(msg)
+        _refuse_type(components, "DiagComponents, FactorComponents or FullComponents")
     for name, tensor in components._asdict().items():
         check_floating(tensor, name)
     shape = tuple(components.means.shape)
@@ -146,8 +147,17 @@ def check_gaussian(components: GaussianComponents, fewest_features: int = 1) -> 
         raise ValueError(msg)
 
 
+def _refuse_type(components: object, expected: str) -> NoReturn:
+    msg = (
+        f"Got components of type {type(components).__name__}, but expected {expected}."
+    )
+    raise TypeError(msg)
+
+
 def check_mixed(components: MixedComponents) -> None:
     """Refuse components with categories whose parts don't fit together."""
+    if not isinstance(components, MixedComponents):
+        _refuse_type(components, "MixedComponents")
     sizes = check_sizes(components.sizes)
     check_gaussian(components.gaussian, fewest_features=0)
     log_probabilities = check_floating(

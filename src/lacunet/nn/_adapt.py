@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional
 
-from lacunet.density import GaussianMixtureDensity
+from lacunet.density import MixtureDensity
 from lacunet.exceptions import AdaptError
 from lacunet.nn._activation import (
     ELEMENTWISE_FUNCTIONS,
@@ -16,7 +16,7 @@ from lacunet.nn._activation import (
     ELEMENTWISE_MODULES,
 )
 from lacunet.nn._conv import ExpectedConv1d, ExpectedConv2d
-from lacunet.nn._density import check_density
+from lacunet.nn._density import check_density, check_gaussian_density
 from lacunet.nn._linear import ExpectedLinear
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -43,7 +43,7 @@ _BETWEEN_FUNCTIONS: tuple[Any, ...] = (
 )
 
 
-def adapt(model: nn.Module, density: GaussianMixtureDensity) -> nn.Module:
+def adapt(model: nn.Module, density: MixtureDensity) -> nn.Module:
     """Return a copy of a model that takes batches with missing values.
 
     The first ``Linear``, ``Conv1d`` or ``Conv2d`` and the activation after it become
@@ -54,7 +54,7 @@ def adapt(model: nn.Module, density: GaussianMixtureDensity) -> nn.Module:
     ----------
     model : torch.nn.Module
         A ``Sequential`` (nested ones too), or any model that ``torch.fx`` can trace.
-    density : GaussianMixtureDensity
+    density : GaussianMixtureDensity or MixedMixtureDensity
         Over the features of the input, flattened if it is a signal or an image. It is
         not copied: the copy trains it.
 
@@ -107,9 +107,7 @@ class _Place(NamedTuple):
     module: nn.Module
 
 
-def _adapt_sequential(
-    model: nn.Sequential, density: GaussianMixtureDensity
-) -> nn.Module:
+def _adapt_sequential(model: nn.Sequential, density: MixtureDensity) -> nn.Module:
     places = list(_walk(model))
     first = _next_place(places)
     if first is None:
@@ -187,7 +185,7 @@ def _activation_module(module: nn.Module) -> nn.Module | None:
     raise AdaptError(_bad_follower(type(module).__name__, isinstance(module, _BETWEEN)))
 
 
-def _adapt_traced(model: nn.Module, density: GaussianMixtureDensity) -> nn.Module:
+def _adapt_traced(model: nn.Module, density: MixtureDensity) -> nn.Module:
     traced = _trace(model)
     layer = _first_layer_node(traced)
     follower, moved = _follower(layer, traced)
@@ -342,14 +340,15 @@ def _is_shape(node: fx.Node, traced: fx.GraphModule) -> bool:
     )
 
 
-def _twin(module: nn.Module, density: GaussianMixtureDensity, activation: Any) -> Twin:
+def _twin(module: nn.Module, density: MixtureDensity, activation: Any) -> Twin:
     try:
         if isinstance(module, nn.Linear):
             return ExpectedLinear.from_linear(module, density, activation)
+        of_images = check_gaussian_density(density)
         if isinstance(module, nn.Conv1d):
-            return ExpectedConv1d.from_conv(module, density, activation)
+            return ExpectedConv1d.from_conv(module, of_images, activation)
         assert isinstance(module, nn.Conv2d)
-        return ExpectedConv2d.from_conv(module, density, activation)
+        return ExpectedConv2d.from_conv(module, of_images, activation)
     except ValueError as error:
         raise AdaptError(str(error)) from error
 

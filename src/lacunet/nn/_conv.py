@@ -13,7 +13,7 @@ from lacunet.density import GaussianMixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.functional._moments import missing_conv
 from lacunet.nn._activation import ActivationLike
-from lacunet.nn._density import full_precision
+from lacunet.nn._density import check_gaussian_density, full_precision
 from lacunet.nn._layer import ExpectedLayer
 from lacunet.nn._twin import check_plain
 
@@ -43,7 +43,7 @@ class _ExpectedConv(ExpectedLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(density, None, activation)
-        if density.covariance_type == "full":
+        if check_gaussian_density(density).covariance_type == "full":
             msg = (
                 "Got a density with full covariances, but expected 'diag' or 'factor': "
                 "the full covariance of a convolution's output is out of reach."

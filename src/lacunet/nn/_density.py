@@ -7,22 +7,33 @@ import torch
 from torch import Tensor
 
 from lacunet._validation import check_same_dtype
-from lacunet.density import GaussianMixtureDensity
+from lacunet.density import GaussianMixtureDensity, MixtureDensity
 
 
-def check_density(density: object, n_features: int | None) -> GaussianMixtureDensity:
+def check_density(density: object, n_features: int | None) -> MixtureDensity:
     """Return ``density`` if it is one, over ``n_features`` columns if that is known."""
-    if not isinstance(density, GaussianMixtureDensity):
+    if not isinstance(density, MixtureDensity):
         msg = (
             f"Got density of type {type(density).__name__}, but expected a "
-            f"GaussianMixtureDensity. Make one of a fitted mixture with "
-            f"GaussianMixtureDensity.from_estimator(mixture)."
+            f"GaussianMixtureDensity or MixedMixtureDensity. Make one of a fitted "
+            f"mixture with GaussianMixtureDensity.from_estimator(mixture)."
         )
         raise TypeError(msg)
     if n_features is not None and density.n_features != n_features:
         msg = (
             f"Got a density over {density.n_features} features, but expected "
             f"{n_features}, the width of the layer."
+        )
+        raise ValueError(msg)
+    return density
+
+
+def check_gaussian_density(density: MixtureDensity) -> GaussianMixtureDensity:
+    """Return ``density`` if it is one over numbers alone."""
+    if not isinstance(density, GaussianMixtureDensity):
+        msg = (
+            f"Got density of type {type(density).__name__}, but a convolution expected "
+            f"a GaussianMixtureDensity: categories have no place in an image."
         )
         raise ValueError(msg)
     return density

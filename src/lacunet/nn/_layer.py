@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_no_infinity
-from lacunet.density import GaussianMixtureDensity
+from lacunet.density import MixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.functional._cells import without_nan
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
@@ -23,7 +23,7 @@ class ExpectedLayer(nn.Module):
 
     Parameters
     ----------
-    density : GaussianMixtureDensity
+    density : GaussianMixtureDensity or MixedMixtureDensity
         Of the rows, flattened.
     n_features : int or None
         Width that the density must have, if it is known.
@@ -33,7 +33,7 @@ class ExpectedLayer(nn.Module):
 
     def __init__(
         self,
-        density: GaussianMixtureDensity,
+        density: MixtureDensity,
         n_features: int | None,
         activation: ActivationLike,
     ) -> None:

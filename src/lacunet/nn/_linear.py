@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacunet._validation import check_batch, check_dtype, check_positive_int
-from lacunet.density import GaussianMixtureDensity
+from lacunet.density import MixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.nn._activation import ActivationLike
 from lacunet.nn._density import full_precision
@@ -29,7 +29,7 @@ class ExpectedLinear(ExpectedLayer):
     ----------
     in_features, out_features : int
         As in ``torch.nn.Linear``.
-    density : GaussianMixtureDensity
+    density : GaussianMixtureDensity or MixedMixtureDensity
         Over the ``in_features`` columns; may be shared with other layers.
     activation : str, torch.nn.Module or callable, default="relu"
         What the layer ends with; "identity" for none.
@@ -71,7 +71,7 @@ class ExpectedLinear(ExpectedLayer):
         self,
         in_features: int,
         out_features: int,
-        density: GaussianMixtureDensity,
+        density: MixtureDensity,
         *,
         activation: ActivationLike = "relu",
         bias: bool = True,
@@ -113,7 +113,7 @@ class ExpectedLinear(ExpectedLayer):
     def from_linear(
         cls,
         linear: nn.Linear,
-        density: GaussianMixtureDensity,
+        density: MixtureDensity,
         activation: ActivationLike = "relu",
     ) -> Self:
         """Make the expected twin of a linear layer, with a copy of its weights.
@@ -121,7 +121,7 @@ class ExpectedLinear(ExpectedLayer):
         Parameters
         ----------
         linear : torch.nn.Linear
-        density : GaussianMixtureDensity
+        density : GaussianMixtureDensity or MixedMixtureDensity
             Over ``linear.in_features`` columns.
         activation : str, torch.nn.Module or callable, default="relu"
             What followed the linear layer.

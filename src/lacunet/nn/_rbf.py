@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_batch, check_dtype, check_positive_int
-from lacunet.density import GaussianMixtureDensity
+from lacunet.density import MixtureDensity
 from lacunet.nn._density import check_density, full_precision
 
 
@@ -16,7 +16,7 @@ class ExpectedRBF(nn.Module):
     ----------
     in_features, units : int
         Width of the rows, and number of units.
-    density : GaussianMixtureDensity
+    density : GaussianMixtureDensity or MixedMixtureDensity
         Over the ``in_features`` columns, of any covariance type; may be shared.
     normalise : bool, default=True
         Divide the responses of a row by their sum, as the authors' code does. Raw
@@ -51,7 +51,7 @@ class ExpectedRBF(nn.Module):
         self,
         in_features: int,
         units: int,
-        density: GaussianMixtureDensity,
+        density: MixtureDensity,
         *,
         normalise: bool = True,
         generator: torch.Generator | None = None,
