@@ -145,3 +145,22 @@ def test_infinity_is_refused_in_arrays_and_frames():
     for X in (table, pd.DataFrame(table, columns=["a"]), table.astype(object)):
         with pytest.raises(ValueError, match="Input X contains infinity"):
             ToyImputer().fit(X)
+
+
+def test_lazy_frames_and_series_are_refused(frame):
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"X\.collect\(\) for a lazy frame"):
+        ToyImputer().fit(pl.DataFrame({"a": [1.0]}).lazy())
+    with pytest.raises(ValueError, match="2-dimensional container"):
+        ToyImputer().fit(frame["age"])
+
+
+def test_a_single_row_takes_the_short_way_and_is_checked_all_the_same():
+    table = np.array([[1.0, NAN], [3.0, 4.0], [5.0, 6.0]])
+    imputer = ToyImputer().fit(table)
+    assert read_table(imputer, table[:1], reset=False) is not None
+    np.testing.assert_array_equal(imputer.transform(table[:1]), [[1.0, 5.0]])
+    with pytest.raises(ValueError, match="has 1 features, but ToyImputer is expecting"):
+        imputer.transform(table[:1, :1])
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        imputer.transform(np.array([[np.inf, 1.0]]))

@@ -131,11 +131,12 @@ class Column:
             return np.full(len(raw.values), np.nan)
         if raw.kind == self.kind:
             return raw.values if self.origin is None else _days(raw, self.origin)
-        cells = raw.values[raw.observed]
-        if self.kind == "number" and set(map(_family, cells)) == {float}:
-            values = np.full(len(raw.values), np.nan)
-            values[raw.observed] = cells.astype(np.float64)
-            return values
+        if self.kind == "number" and raw.kind == "category":
+            cells = [level_of(value) for value in raw.values[raw.observed].tolist()]
+            if set(map(_family, cells)) == {float}:
+                values = np.full(len(raw.values), np.nan)
+                values[raw.observed] = cells
+                return values
         raise self._mismatch(raw)
 
     def codes_of(self, raw: RawColumn) -> np.ndarray:

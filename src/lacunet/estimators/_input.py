@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from lacunet.estimators._reading import as_table, is_frame
+from lacunet.estimators._reading import as_table, check_in_memory, is_frame
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -32,6 +32,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         return X
     if is_frame(X):
         return _check_frame(estimator, X, reset=reset)
+    check_in_memory(X)
     table = as_table(X) if isinstance(X, (list, tuple, np.ma.MaskedArray)) else X
     return validate_data(
         estimator, table, reset=reset, dtype=None, ensure_all_finite="allow-nan"

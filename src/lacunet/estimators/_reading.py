@@ -73,7 +73,8 @@ def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
         return _check_2d(X)
     if is_frame(X):
         return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
-    _check_no_strange_table(X)
+    _check_dense(X)
+    check_in_memory(X)
     array = np.asarray(X)
     if array.dtype.kind in "USO":
         array = np.array(X, dtype=object)
@@ -83,6 +84,16 @@ def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
 def is_frame(X: Any) -> bool:
     """Tell whether ``X`` is a frame in memory: pandas, polars, arrow and the like."""
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse lazy frames and batches of arrow, which are no tables yet."""
+    if hasattr(X, "collect") or hasattr(X, "__arrow_c_array__"):
+        msg = (
+            f"Got X of type {type(X).__name__}, but expected a table in memory. Use "
+            f"X.collect() for a lazy frame, pyarrow.Table.from_batches for a batch."
+        )
+        raise TypeError(msg)
 
 
 def read_columns(
@@ -129,17 +140,11 @@ def _fill_masked(X: "np.ma.MaskedArray[Any, Any]") -> np.ndarray:
     return _check_2d(filled)
 
 
-def _check_no_strange_table(X: Any) -> None:
+def _check_dense(X: Any) -> None:
     if issparse(X):
         msg = (
             "Got a sparse matrix, but expected a dense table. Convert it with "
             "X.toarray(): a cell that is not stored would count as 0, not as missing."
-        )
-        raise TypeError(msg)
-    if hasattr(X, "collect") or hasattr(X, "__arrow_c_array__"):
-        msg = (
-            f"Got X of type {type(X).__name__}, but expected a table in memory. Use "
-            f"X.collect() for a lazy frame, pyarrow.Table.from_batches for a batch."
         )
         raise TypeError(msg)
 
