@@ -3,6 +3,7 @@
 from lacunet.density._base import MixtureDensity
 from lacunet.density._incomplete import IncompleteGaussianMixture
 from lacunet.density._mixed import MixedMixtureDensity
+from lacunet.density._mixed_em import fit_mixed
 from lacunet.density._mixture import GaussianMixtureDensity
 
 __all__ = [
@@ -10,4 +11,5 @@ __all__ = [
     "IncompleteGaussianMixture",
     "MixedMixtureDensity",
     "MixtureDensity",
+    "fit_mixed",
 ]

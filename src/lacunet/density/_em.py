@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import torch
+from torch import Tensor
 
 from lacunet.density._steps import Parts, Step
 from lacunet.functional._cells import Cells, find_patterns
@@ -72,8 +73,9 @@ def run_em(
     best: EMResult[Parts] | None = None
     converged = False
     for iteration in range(1, max_iter + 1):
-        log_likelihood, sums = _expect_all(step, prepared, components)
-        bounds.append(_finite(log_likelihood / n_rows))
+        log_likelihood, sums = expect_all(step, prepared, components)
+        prior = step.log_prior(components)
+        bounds.append(_finite((log_likelihood + prior) / n_rows))
         converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
         measured = components
         if best is None or bounds[-1] >= best.lower_bound:
@@ -102,14 +104,14 @@ def _finite(bound: float) -> float:
     return bound
 
 
-def _expect_all(
+def expect_all(
     step: Step[Any, Parts, Any], prepared: list[Any], components: Parts
 ) -> tuple[float, Any]:
     """Return the log likelihood of all rows and the sums of their statistics."""
     log_likelihood, sums = 0.0, None
     for data in prepared:
         try:
-            total, statistics = step.expect(data, components)
+            total, _, statistics = step.expect(data, components)
         except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
             msg = (
                 f"Got a covariance that is not positive definite ({error}), but "
@@ -118,13 +120,20 @@ def _expect_all(
             )
             raise ValueError(msg) from error
         log_likelihood += float(total.sum())
-        pairs = zip(sums or statistics, statistics, strict=True)
-        sums = type(statistics)(*(a + b for a, b in pairs)) if sums else statistics
+        sums = _combine(torch.add, sums, statistics) if sums else statistics
     return log_likelihood, sums
 
 
+def _combine(function: Callable[..., Tensor], *statistics: Any) -> Any:
+    """Apply a function to records of statistics, tensor by tensor, nested ones too."""
+    if isinstance(statistics[0], Tensor):
+        return function(*statistics)
+    parts = (_combine(function, *p) for p in zip(*statistics, strict=True))
+    return type(statistics[0])(*parts)
+
+
 def _share(sums: Any, n_rows: int) -> Any:
-    return type(sums)(*(tensor / n_rows for tensor in sums))
+    return _combine(lambda tensor: tensor / n_rows, sums)
 
 
 def step_towards(
@@ -139,9 +148,12 @@ def step_towards(
     """Move statistics by ``share`` towards those of a new batch (stepwise EM)."""
     n_rows = sum(len(block.values) for block in blocks)
     prepared = [step.prepare(block) for block in blocks]
-    log_likelihood, sums = _expect_all(step, prepared, components)
-    pairs = zip(statistics, _share(sums, n_rows), strict=True)
-    blended = type(sums)(*((1.0 - share) * a + share * b for a, b in pairs))
+    log_likelihood, sums = expect_all(step, prepared, components)
+    blended = _combine(
+        lambda old, new: (1.0 - share) * old + share * new,
+        statistics,
+        _share(sums, n_rows),
+    )
     moved = step.maximise(blended, components, reg_covar)
     recentred = step.recentre(blended, components, moved)
     return EMResult(moved, recentred, [_finite(log_likelihood / n_rows)], False)

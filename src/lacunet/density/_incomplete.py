@@ -1,27 +1,28 @@
 """A Gaussian mixture fitted by EM to rows with holes."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from lacunet._random import torch_generator
 from lacunet.density import _parameters
-from lacunet.density._em import (
-    BLOCK_BUDGET,
-    EMResult,
-    run_em,
-    split_blocks,
-    step_towards,
+from lacunet.density._em import BLOCK_BUDGET, split_blocks, step_towards
+from lacunet.density._fit import (
+    best_of_starts,
+    column_means,
+    first_components,
+    first_shares,
+    relative_to,
+    warn_of_empty_columns,
+    warn_unless_converged,
 )
-from lacunet.density._start import cluster_rows, random_shares, start_components
+from lacunet.density._start import standardise
 from lacunet.density._steps import STEPS
 from lacunet.functional import ConditionalMixture, GaussianComponents
 from lacunet.functional._cells import Cells, split_cells, widen
@@ -170,23 +171,20 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             Itself.
         """
         self._fit(X)
-        if not self.converged_:
-            msg = (
-                f"EM did not converge in max_iter={self.max_iter} iterations. Raise "
-                f"max_iter or tol, or try another init_params or covariance_type."
-            )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        warn_unless_converged(self.converged_, self.max_iter)
         return self
 
     def _fit(self, X: Any) -> None:
         X = self._validate(X, reset=True)
         _parameters.check_parameters(self, *X.shape)
-        _warn_of_empty_columns(X)
-        shift = _column_means(X)
+        warn_of_empty_columns(X, stacklevel=4)
+        shift = column_means(X)
         random_state = check_random_state(self.random_state)
         with torch.no_grad(), torch.device("cpu"):
             cells = self._cells(X, shift)
-            result = self._best_of_starts(cells, shift, random_state)
+            starts = self._starts(cells, shift, random_state)
+            step = STEPS[self.covariance_type]
+            result = best_of_starts(self, step, self._blocks(cells), starts)
         self._keep(result.components, shift)
         self._shift = shift
         self._statistics = result.statistics
@@ -198,63 +196,27 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
 
     def _cells(self, X: np.ndarray, shift: np.ndarray) -> Cells:
         """Return the cells relative to ``shift``, the column means."""
-        relative = X - shift
-        if self.strategy == "mean":
-            relative = np.where(np.isnan(relative), 0.0, relative)
-        return split_cells(torch.from_numpy(relative))
+        return split_cells(torch.from_numpy(relative_to(X, shift, self.strategy)))
 
-    def _best_of_starts(
+    def _blocks(self, cells: Cells) -> list[Cells]:
+        size = _parameters.row_size(self, cells.values.shape[1])
+        return split_blocks(cells, self.covariance_type, size=size)
+
+    def _starts(
         self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
-    ) -> EMResult[GaussianComponents]:
-        blocks = self._blocks(cells)
-        warm = self.warm_start and hasattr(self, "means_")
-        if warm:
+    ) -> Iterator[GaussianComponents]:
+        if self.warm_start and hasattr(self, "means_"):
             _parameters.check_continues(self)
-        best: EMResult[GaussianComponents] | None = None
-        for _ in range(1 if warm else self.n_init):
-            start = (
-                _parameters.to_components(self, shift)
-                if warm
-                else self._start(cells, shift, random_state)
-            )
-            result = run_em(
-                STEPS[self.covariance_type],
-                blocks,
-                start,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                reg_covar=self.reg_covar,
-                progress=self._report if self.verbose else None,
-            )
-            if best is None or result.lower_bound > best.lower_bound:
-                best = result
-        assert best is not None
-        return best
-
-    def _start(
-        self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
-    ) -> GaussianComponents:
+            yield _parameters.to_components(self, shift)
+            return
         given = _parameters.given_start(self, shift)
-        if given is not None:
-            return given
         wide = widen(cells, torch.zeros((), dtype=torch.float64))
-        if self.init_params == "kmeans":
-            shares = cluster_rows(wide, self.n_components, random_state)
-        else:
-            shares = random_shares(len(wide.values), self.n_components, random_state)
-        start = start_components(
-            self.covariance_type,
-            wide,
-            shares,
-            rank=_parameters.effective_rank(self.rank, wide.values.shape[1]),
-            reg_covar=self.reg_covar,
-            random_state=random_state,
-        )
-        return _parameters.override_start(self, start, shift)
-
-    def _report(self, iteration: int, bound: float) -> None:
-        if iteration % self.verbose == 0:
-            print(f"iteration {iteration}: log likelihood {bound:.6f}")  # noqa: T201
+        for _ in range(self.n_init):
+            if given is not None:
+                yield given
+                continue
+            shares = first_shares(self, standardise(wide), random_state)
+            yield first_components(self, wide, shares, shift, random_state)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Move the mixture towards a batch of rows (stepwise EM).
@@ -480,16 +442,6 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         )
         return checked
 
-    def _row_size(self, n_features: int) -> int:
-        """Return how many numbers a row takes while it is being looked at."""
-        rank = _parameters.effective_rank(self.rank, n_features) + 1
-        each = {"diag": 1, "factor": rank**2, "full": n_features}
-        return self.n_components * each[self.covariance_type]
-
-    def _blocks(self, cells: Cells) -> list[Cells]:
-        size = self._row_size(cells.values.shape[1])
-        return split_blocks(cells, self.covariance_type, size=size)
-
     def _keep(self, components: GaussianComponents, shift: np.ndarray) -> None:
         # What another covariance_type may have left.
         for stale in ("covariances_", "loadings_", "noise_variances_"):
@@ -523,24 +475,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     def _slices(self, X: np.ndarray) -> Iterator[slice]:
         n_rows, n_features = X.shape
         square = n_features if self.covariance_type == "full" else 1
-        size = self._row_size(n_features) * square + self.n_components * n_features
+        size = _parameters.row_size(self, n_features) * square
+        size += self.n_components * n_features
         step = max(1, BLOCK_BUDGET // size)
         return (slice(start, start + step) for start in range(0, n_rows, step))
-
-
-def _column_means(X: np.ndarray) -> np.ndarray:
-    """Return the means of the observed cells, 0 for a column without any."""
-    observed = ~np.isnan(X)
-    count = np.maximum(observed.sum(0), 1)
-    means: np.ndarray = np.where(observed, X, 0.0).sum(0) / count
-    return means
-
-
-def _warn_of_empty_columns(X: np.ndarray) -> None:
-    empty = np.flatnonzero(np.isnan(X).all(0))
-    if len(empty):
-        msg = (
-            f"Got columns without one observed value: {empty.tolist()}. They are kept "
-            f"with mean 0 and variance 1, as nothing is known of them."
-        )
-        warnings.warn(msg, UserWarning, stacklevel=4)

@@ -57,7 +57,7 @@ def _check_rank(rank: Any, covariance_type: str, n_features: int) -> None:
     if covariance_type != "factor":
         msg = f"Got rank={rank!r}, but expected None: {covariance_type!r} has no rank."
         raise ValueError(msg)
-    if rank > n_features:
+    if 0 < n_features < rank:  # without a column, there is nothing to explain
         msg = (
             f"Got rank={rank!r}, but expected at most {n_features}, the number of "
             f"features."
@@ -118,6 +118,13 @@ def effective_rank(rank: int | None, n_features: int) -> int:
     if rank is not None:
         return rank
     return max(1, min(_DEFAULT_RANK, n_features - 1))
+
+
+def row_size(estimator: Any, n_features: int) -> int:
+    """Return how many numbers a row takes while it is being looked at."""
+    rank = effective_rank(estimator.rank, n_features) + 1
+    each = {"diag": 1, "factor": rank**2, "full": n_features}
+    return int(estimator.n_components * each[estimator.covariance_type])
 
 
 def given_start(estimator: Any, shift: np.ndarray) -> GaussianComponents | None:

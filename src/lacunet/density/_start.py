@@ -21,18 +21,18 @@ _ROWS_FOR_CENTRES = 20_000
 def cluster_rows(
     cells: WideCells, n_clusters: int, random_state: np.random.RandomState
 ) -> Tensor:
-    """Assign rows to clusters by k-means over the observed cells of standard columns.
+    """Assign rows to clusters by k-means over the observed cells.
 
-    The distance of a row to a centre is the mean over the row's observed cells, so
-    that rows with many holes are not closer to everything.
+    Columns should be of equal spread, see :func:`standardise`. The distance of a row to
+    a centre is the mean over the row's observed cells, so that rows with many holes are
+    not closer to everything.
 
     Returns
     -------
     Tensor of shape (rows, clusters)
         One in the row's cluster, else zero.
     """
-    scaled = _standardised(cells)
-    some = _some_rows(scaled, random_state)
+    some = _some_rows(cells, random_state)
     centres = _spread_centres(some, n_clusters, random_state)
     labels = _distances(some, centres).argmin(1)
     for _ in range(_LLOYD_ITERATIONS):
@@ -44,7 +44,7 @@ def cluster_rows(
         if torch.equal(new_labels, labels):
             break
         labels = new_labels
-    return _one_hot(_distances(scaled, centres).argmin(1), n_clusters)
+    return _one_hot(_distances(cells, centres).argmin(1), n_clusters)
 
 
 def _some_rows(cells: WideCells, random_state: np.random.RandomState) -> WideCells:
@@ -65,11 +65,18 @@ def random_shares(
     return shares / shares.sum(1, keepdim=True)
 
 
-def _standardised(cells: WideCells) -> WideCells:
+def standardise(cells: WideCells, sizes: tuple[int, ...] = ()) -> WideCells:
+    """Bring columns to mean 0 and variance 1 over the observed cells.
+
+    The last columns may be groups of levels of categories, of these ``sizes``: a whole
+    group has the variance of one numeric column.
+    """
     count = cells.present.sum(0).clamp_min(1.0)
     centre = cells.values.sum(0) / count
     variance = (cells.squares.sum(0) / count - centre.square()).clamp_min(0.0)
-    scale = torch.where(variance > 0, variance, 1.0).sqrt()
+    numeric, *groups = variance.split((len(variance) - sum(sizes), *sizes))
+    spread = torch.cat((numeric, *(group.sum().expand(len(group)) for group in groups)))
+    scale = torch.where(spread > 0, spread, 1.0).sqrt()
     values = (cells.values - centre) / scale * cells.present
     return WideCells(values, values.square(), cells.present)
 
@@ -149,6 +156,9 @@ def factor_start(
     random_state: np.random.RandomState,
 ) -> FactorComponents:
     """Take the leading directions of each cluster's filled rows as loadings."""
+    if start.means.shape[1] == 0:
+        empty = start.means[..., None].expand(-1, -1, rank)
+        return FactorComponents(start.log_weights, start.means, empty, start.variances)
     loadings = []
     for component, (mean, variance) in enumerate(
         zip(start.means, start.variances, strict=True)

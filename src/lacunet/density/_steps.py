@@ -61,7 +61,15 @@ class FullStatistics(NamedTuple):
 
 Data = TypeVar("Data")
 Parts = TypeVar("Parts", bound=Components)
-Sums = TypeVar("Sums", DiagStatistics, FactorStatistics, FullStatistics)
+Sums = TypeVar("Sums", bound=tuple[Any, ...])
+
+
+class Expectation(NamedTuple, Generic[Sums]):
+    """What an E-step finds out about a block of rows."""
+
+    log_likelihood: Tensor  # (rows,)
+    shares: Tensor  # responsibilities, (rows, components)
+    statistics: Sums
 
 
 class Step(ABC, Generic[Data, Parts, Sums]):
@@ -72,8 +80,11 @@ class Step(ABC, Generic[Data, Parts, Sums]):
         """Do once what is the same in every iteration."""
 
     @abstractmethod
-    def expect(self, data: Data, components: Parts) -> tuple[Tensor, Sums]:
-        """Return the log likelihood of every row and the statistics of all."""
+    def expect(self, data: Data, components: Parts) -> Expectation[Sums]:
+        """Return the log likelihood of every row and the statistics of all.
+
+        The log weights may be one set for all rows, or (rows, components).
+        """
 
     @abstractmethod
     def maximise(self, statistics: Sums, components: Parts, reg_covar: float) -> Parts:
@@ -85,6 +96,10 @@ class Step(ABC, Generic[Data, Parts, Sums]):
     @abstractmethod
     def recentre(self, statistics: Sums, old: Parts, new: Parts) -> Sums:
         """Return statistics about the means of other components."""
+
+    def log_prior(self, components: Parts) -> float:
+        """Return what the M-step adds to the log likelihood of all rows."""
+        return 0.0
 
 
 def responsibilities(joint: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,13 +118,14 @@ class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
 
     def expect(
         self, data: WideCells, components: DiagComponents
-    ) -> tuple[Tensor, DiagStatistics]:
+    ) -> Expectation[DiagStatistics]:
         """Weigh the observed cells."""
         log_weights, means, variances = components
         total, shares = responsibilities(
             log_weights + diag_log_likelihood(data, means, variances)
         )
-        return total, diag_statistics(data, shares, means, variances)
+        statistics = diag_statistics(data, shares, means, variances)
+        return Expectation(total, shares, statistics)
 
     def maximise(
         self, statistics: DiagStatistics, components: DiagComponents, reg_covar: float
@@ -168,7 +184,7 @@ class FactorStep(Step[Cells, FactorComponents, FactorStatistics]):
 
     def expect(
         self, data: Cells, components: FactorComponents
-    ) -> tuple[Tensor, FactorStatistics]:
+    ) -> Expectation[FactorStatistics]:
         """Take the posterior moments of the factors."""
         wide = widen(data, torch.zeros((), dtype=torch.float64))
         patterns = find_patterns(data.observed)
@@ -187,13 +203,14 @@ class FactorStep(Step[Cells, FactorComponents, FactorStatistics]):
         square[..., :-1, :-1] += covariance[patterns.of_row]
         square *= shares[..., None, None]
         factor *= shares[..., None]
-        return total, FactorStatistics(
+        statistics = FactorStatistics(
             shares.sum(0),
             square.sum(0),
             torch.einsum("bd,bklm->kdlm", wide.present, square),
             torch.einsum("bd,bkl->kdl", wide.values, factor),
             shares.T @ wide.squares,
         )
+        return Expectation(total, shares, statistics)
 
     def maximise(
         self,
@@ -252,7 +269,7 @@ class FullStep(Step[Cells, FullComponents, FullStatistics]):
 
     def expect(
         self, data: Cells, components: FullComponents
-    ) -> tuple[Tensor, FullStatistics]:
+    ) -> Expectation[FullStatistics]:
         """Fill the missing cells in under each component, with their covariance."""
         mixture = components.condition(data, torch.zeros((), dtype=torch.float64))
         total, shares = responsibilities(
@@ -275,7 +292,8 @@ class FullStep(Step[Cells, FullComponents, FullStatistics]):
             by_pattern.index_add_(0, index, shares)
             second = second + torch.einsum("uk,ukde->kde", by_pattern, covariances)
         missing = shares.T @ data.missing
-        return total, FullStatistics(shares.sum(0), missing, weighted.sum(1), second)
+        statistics = FullStatistics(shares.sum(0), missing, weighted.sum(1), second)
+        return Expectation(total, shares, statistics)
 
     def maximise(
         self, statistics: FullStatistics, components: FullComponents, reg_covar: float

@@ -1,0 +1,250 @@
+"""EM on tables with numeric and categorical columns, both with holes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.utils import check_array, check_random_state
+from torch import Tensor
+
+from lacunet._validation import check_levels, check_sizes
+from lacunet.density import _parameters
+from lacunet.density._em import EMResult, expect_all, split_blocks
+from lacunet.density._fit import (
+    best_of_starts,
+    column_means,
+    first_components,
+    first_shares,
+    relative_to,
+    warn_of_empty,
+    warn_of_empty_columns,
+    warn_unless_converged,
+)
+from lacunet.density._incomplete import IncompleteGaussianMixture
+from lacunet.density._start import standardise
+from lacunet.density._steps import STEPS, Expectation, Step
+from lacunet.functional import MixedComponents
+from lacunet.functional._cells import Cells, split_cells, widen
+from lacunet.functional._mixed import group_starts, split_at
+
+# Rows that every component is taken to have seen, spread evenly over the levels of a
+# category: no probability becomes zero.
+_PSEUDO_ROWS = 1.0
+
+
+class MixedData(NamedTuple):
+    """A block of rows, prepared."""
+
+    numeric: Any  # by the Gaussian step
+    levels: Tensor  # one-hot, 0 where missing, (rows, levels)
+
+
+class MixedStatistics(NamedTuple):
+    """Sums over rows, weighted by the responsibilities."""
+
+    gaussian: Any
+    counts: Tensor  # of the observed levels, (components, levels)
+
+
+class MixedStep(Step[MixedData, MixedComponents, MixedStatistics]):
+    """A Gaussian step, with level probabilities beside it.
+
+    Given the component, a missing category is independent of all else: it drops out,
+    and probabilities are shares of the observed levels.
+    """
+
+    def __init__(
+        self, gaussian: Step[Any, Any, Any], n_numeric: int, sizes: tuple[int, ...]
+    ) -> None:
+        self.gaussian = gaussian
+        self.n_numeric = n_numeric
+        self.sizes = sizes
+
+    def prepare(self, cells: Cells) -> MixedData:
+        """Prepare the numbers, and keep the levels."""
+        numeric, levels = split_at(cells, self.n_numeric)
+        return MixedData(self.gaussian.prepare(numeric), levels.values)
+
+    def expect(
+        self, data: MixedData, components: MixedComponents
+    ) -> Expectation[MixedStatistics]:
+        """Weigh the numbers, with what the levels say as each row's own prior."""
+        evidence = data.levels @ components.log_probabilities.T
+        prior = components.gaussian._replace(
+            log_weights=components.log_weights + evidence
+        )
+        given = self.gaussian.expect(data.numeric, prior)
+        counts = given.shares.T @ data.levels
+        statistics = MixedStatistics(given.statistics, counts)
+        return Expectation(given.log_likelihood, given.shares, statistics)
+
+    def maximise(
+        self, statistics: MixedStatistics, components: MixedComponents, reg_covar: float
+    ) -> MixedComponents:
+        """Maximise each part by itself."""
+        gaussian = self.gaussian.maximise(
+            statistics.gaussian, components.gaussian, reg_covar
+        )
+        log_probabilities = self.log_probabilities(statistics.counts)
+        return MixedComponents(gaussian, log_probabilities, self.sizes)
+
+    def recentre(
+        self, statistics: MixedStatistics, old: MixedComponents, new: MixedComponents
+    ) -> MixedStatistics:
+        """Recentre the numbers; counts have no centre."""
+        gaussian = self.gaussian.recentre(
+            statistics.gaussian, old.gaussian, new.gaussian
+        )
+        return MixedStatistics(gaussian, statistics.counts)
+
+    def log_prior(self, components: MixedComponents) -> float:
+        """Return the log likelihood of the pseudo-rows."""
+        groups = components.log_probabilities.split(self.sizes, 1)
+        return _PSEUDO_ROWS * sum(float(group.mean(1).sum()) for group in groups)
+
+    def log_probabilities(self, counts: Tensor) -> Tensor:
+        """Return log shares of counted levels (components, levels), smoothed."""
+        shares = [counts[:, :0]]
+        for group in counts.split(self.sizes, 1):
+            raised = group + _PSEUDO_ROWS / group.shape[1]
+            shares.append((raised / raised.sum(1, keepdim=True)).log())
+        return torch.cat(shares, 1)
+
+
+def fit_mixed(
+    mixture: IncompleteGaussianMixture, X: Any, sizes: Sequence[int]
+) -> EMResult[MixedComponents]:
+    """Fit a mixture over numeric and categorical columns by EM to the observed cells.
+
+    Parameters
+    ----------
+    mixture : IncompleteGaussianMixture
+        Says how: its parameters are used, ``warm_start`` excepted, and what it gives to
+        start from is of the numeric columns. It is neither fitted nor changed.
+    X : array-like of shape (rows, columns)
+        Numeric columns, then a one-hot group of columns for each category. NaN marks a
+        missing value; a missing category is NaN in its whole group.
+    sizes : sequence of int
+        Number of levels of each categorical column.
+
+    Returns
+    -------
+    EMResult
+        With ``components``, a MixedComponents in float64 on the scale of ``X``,
+        ``converged`` and ``lower_bounds``: before every step, the mean log likelihood
+        of a row, plus its share of that of the pseudo-rows which keep every probability
+        above zero.
+
+    Examples
+    --------
+    One number, and a category of two levels that goes with its sign.
+
+    >>> import numpy as np
+    >>> import torch
+    >>> from lacunet.density import (
+    ...     IncompleteGaussianMixture,
+    ...     MixedMixtureDensity,
+    ...     fit_mixed,
+    ... )
+    >>> rng = np.random.RandomState(0)
+    >>> number = rng.randn(200, 1) + np.repeat([[-5.0], [5.0]], 100, axis=0)
+    >>> level = np.hstack([number < 0, number > 0]).astype(float)
+    >>> level[rng.rand(200) < 0.5] = np.nan
+    >>> mixture = IncompleteGaussianMixture(2, random_state=0)
+    >>> result = fit_mixed(mixture, np.hstack([number, level]), sizes=(2,))
+    >>> density = MixedMixtureDensity.from_components(result.components)
+    >>> row = torch.tensor([[4.0, torch.nan, torch.nan]], dtype=torch.float64)
+    >>> density.condition(row).mean().detach().round(decimals=1)
+    tensor([[4., 0., 1.]], dtype=torch.float64)
+    """
+    sizes = check_sizes(sizes)
+    X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    n_numeric = _count_numeric(X, sizes)
+    _parameters.check_parameters(mixture, len(X), n_numeric)
+    _warn_of_empty(X, n_numeric, sizes)
+    shift = column_means(X[:, :n_numeric])
+    step = MixedStep(STEPS[mixture.covariance_type], n_numeric, sizes)
+    with torch.no_grad(), torch.device("cpu"):
+        cells = _cells(mixture, X, shift, sizes)
+        size = _parameters.row_size(mixture, n_numeric)
+        blocks = split_blocks(cells, mixture.covariance_type, size=size)
+        starts = _starts(mixture, step, cells, blocks, shift)
+        result = best_of_starts(mixture, step, blocks, starts)
+        components = _move(result.components, torch.from_numpy(shift))
+    warn_unless_converged(result.converged, mixture.max_iter)
+    return replace(result, components=components, statistics=None)
+
+
+def _count_numeric(X: np.ndarray, sizes: tuple[int, ...]) -> int:
+    n_numeric = int(X.shape[1]) - sum(sizes)
+    if n_numeric < 0:
+        msg = (
+            f"Got X with {X.shape[1]} columns and sizes={sizes}, but expected at least "
+            f"{sum(sizes)} columns, one for each level."
+        )
+        raise ValueError(msg)
+    check_levels(torch.tensor(X, device="cpu"), n_numeric, sizes)
+    return n_numeric
+
+
+def _warn_of_empty(X: np.ndarray, n_numeric: int, sizes: tuple[int, ...]) -> None:
+    warn_of_empty_columns(X[:, :n_numeric], stacklevel=4)
+    first = X[:, [n_numeric + start for start in group_starts(sizes)]]
+    warn_of_empty(first, "categories", "equal probabilities", stacklevel=4)
+
+
+def _cells(
+    mixture: IncompleteGaussianMixture,
+    X: np.ndarray,
+    shift: np.ndarray,
+    sizes: tuple[int, ...],
+) -> Cells:
+    """Return the cells, numbers relative to ``shift``, filled if the mixture says."""
+    numeric = relative_to(X[:, : len(shift)], shift, mixture.strategy)
+    levels = X[:, len(shift) :]
+    if mixture.strategy == "mean":
+        levels = _fill_levels(levels, sizes)
+    return split_cells(torch.from_numpy(np.hstack([numeric, levels])))
+
+
+def _fill_levels(levels: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """Fill missing categories with their most frequent level."""
+    filled = levels.copy()
+    for start, size in zip(group_starts(sizes), sizes, strict=True):
+        group = filled[:, start : start + size]
+        counts = np.nansum(group, axis=0)
+        if counts.any():  # else there is nothing to fill with
+            group[np.isnan(group[:, 0])] = np.eye(size)[counts.argmax()]
+    return filled
+
+
+def _starts(
+    mixture: IncompleteGaussianMixture,
+    step: MixedStep,
+    cells: Cells,
+    blocks: list[Cells],
+    shift: np.ndarray,
+) -> Iterator[MixedComponents]:
+    origin = torch.zeros((), dtype=torch.float64)
+    scaled = standardise(widen(cells, origin), step.sizes)
+    numeric, levels = split_at(cells, step.n_numeric)
+    wide = widen(numeric, origin)
+    random_state = check_random_state(mixture.random_state)
+    given = _parameters.given_start(mixture, shift)
+    for _ in range(mixture.n_init):
+        shares = first_shares(mixture, scaled, random_state)
+        gaussian = given or first_components(mixture, wide, shares, shift, random_state)
+        counts = shares.T @ levels.values
+        if mixture.means_init is not None:  # whose clusters have an order of their own
+            even = step.log_probabilities(torch.zeros_like(counts))
+            start = MixedComponents(gaussian, even, step.sizes)
+            prepared = [step.prepare(block) for block in blocks]
+            counts = expect_all(step, prepared, start)[1].counts
+        yield MixedComponents(gaussian, step.log_probabilities(counts), step.sizes)
+
+
+def _move(components: MixedComponents, shift: Tensor) -> MixedComponents:
+    gaussian = components.gaussian
+    return components._replace(gaussian=gaussian._replace(means=gaussian.means + shift))
