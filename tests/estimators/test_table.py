@@ -267,6 +267,18 @@ def test_the_three_frames_are_encoded_alike():
         np.testing.assert_array_equal(TableEncoder().fit_transform(other), expected)
 
 
+def test_frames_of_numbers_are_encoded_as_arrays_are():
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    table = np.array([[1.0, NAN, 3.0], [NAN, 2.0, 4.0], [5.0, 3.0, 5.0]])
+    encoder = TableEncoder().fit(table)
+    polars = pl.DataFrame({"a": [1, None, 5], "b": [NAN, 2.0, 3.0], "c": [3, 4, 5]})
+    nullable = pd.DataFrame(table).astype({0: "Int64", 1: "Float64", 2: "int8"})
+    expected = encoder.transform(table)
+    for other in (polars, polars.to_arrow(), nullable, pd.DataFrame(table)):
+        np.testing.assert_array_equal(encoder.transform(other), expected)
+
+
 # --- by hand
 
 

@@ -144,10 +144,13 @@ class Column:
         codes = np.full(len(raw.values), -1)
         if raw.kind is None:
             return codes
-        cells = [level_of(value) for value in raw.values[raw.observed].tolist()]
-        if raw.kind == "date" or self._types.isdisjoint(set(map(_family, cells))):
+        cells = raw.values[raw.observed].tolist()
+        # Many cells, few levels: each is looked up once.
+        levels = {cell: level_of(cell) for cell in set(cells)}
+        if raw.kind == "date" or self._types.isdisjoint(map(_family, levels.values())):
             raise self._mismatch(raw)
-        codes[raw.observed] = [self._codes.get(cell, -1) for cell in cells]
+        found = {cell: self._codes.get(level, -1) for cell, level in levels.items()}
+        codes[raw.observed] = [found[cell] for cell in cells]
         return codes
 
     def dates_of(self, days: np.ndarray, unit: str) -> np.ndarray:
@@ -236,8 +239,9 @@ def _find_levels(
     raw: RawColumn, max_categories: int
 ) -> tuple[tuple[Level, ...], tuple[Level, ...]]:
     """Return the levels in order, and the rare ones if there are too many."""
-    cells = map(level_of, raw.values[raw.observed].tolist())
-    counts = Counter(cells)
+    counts: Counter[Level] = Counter()
+    for cell, count in Counter(raw.values[raw.observed].tolist()).items():
+        counts[level_of(cell)] += count
     ordered = sorted(counts, key=lambda level: (_family(level) is str, level))
     if len(ordered) <= max_categories:
         return tuple(ordered), ()

@@ -317,6 +317,8 @@ def _observed(values: list[Any]) -> np.ndarray:
 
 
 def _is_nan(value: Any) -> bool:
+    if type(value) is float:
+        return value != value
     # Not a number (float, Decimal) and not a time are the values that aren't equal to
     # themselves.
     scalar = isinstance(value, (numbers.Real, Decimal, np.generic, datetime.date))

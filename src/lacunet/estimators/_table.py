@@ -166,9 +166,12 @@ class TableEncoder:
         -------
         ndarray of shape (rows, width)
         """
-        if self._plain and _is_plain(X):
-            return self._transform_floats(X)
-        cells = self._read(as_table(X))
+        table = X if type(X) is np.ndarray else as_table(X)
+        if self._plain:
+            array = table if isinstance(table, np.ndarray) else table.to_numpy()
+            if array.ndim == 2 and array.dtype.kind in "fiu":
+                return self._transform_floats(array)
+        cells = self._read(as_table(table))
         numbers = _numbers(self.columns, cells)
         return self._encode(self.scaling.transform(numbers), cells)
 
@@ -299,10 +302,6 @@ class TableEncoder:
                 f"({n_rows}, {self.width}) without holes."
             )
             raise ValueError(msg)
-
-
-def _is_plain(X: Any) -> bool:
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu"
 
 
 def _numbers(columns: tuple[Column, ...], cells: list[RawColumn]) -> np.ndarray:
