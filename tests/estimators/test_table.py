@@ -355,6 +355,15 @@ def test_the_index_and_integer_names_stay():
     assert filled.to_dict("list") == {7: [1.0, 2.0, 3.0], 0: ["a", "a", "b"]}
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.float32])
+def test_arrays_without_holes_come_back_as_they_were(dtype):
+    table = np.array([[0, 1], [1, 0]], dtype=dtype)
+    filled = encode_and_restore(table)
+    assert filled.dtype == dtype
+    assert filled is not table
+    np.testing.assert_array_equal(filled, table)
+
+
 def test_dates_are_days_since_the_first_with_parts_of_a_day():
     column = np.array(["2020-01-01T00", "2020-01-02T12", "NaT"], dtype="M8[h]")[:, None]
     encoder = TableEncoder().fit(column)

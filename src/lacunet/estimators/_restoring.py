@@ -88,6 +88,8 @@ def fill_array(array: np.ndarray, fills: Iterable[Fill]) -> np.ndarray:
     """
     kind = array.dtype.kind
     fills = [fill for fill in fills if kind == "f" or not fill.column.empty]
+    if not fills:
+        return array.copy()
     if kind == "f" and not any(map(_needs_objects, fills)):
         return _fill_floats(array, fills)
     if kind == "M":
@@ -95,9 +97,8 @@ def fill_array(array: np.ndarray, fills: Iterable[Fill]) -> np.ndarray:
     filled = array.astype(object)
     for fill in fills:
         filled[fill.rows, fill.column.index] = fill.objects()
-    return (
-        filled if kind in "fO" else filled.astype(str if kind == "U" else array.dtype)
-    )
+    # Strings may need more room than they had.
+    return filled.astype(str) if kind == "U" else filled
 
 
 def fill_frame(frame: "nw.DataFrame[Any]", fills: Iterable[Fill]) -> Any:
