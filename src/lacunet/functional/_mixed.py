@@ -259,7 +259,7 @@ def _draw_level(probabilities: Tensor, index: Tensor, share: Tensor) -> Tensor:
 
     The component ``index`` is (n, batch), the uniform ``share`` (n, batch or 1).
     """
-    ends = probabilities.cumsum(1)
-    targets = share[..., None] * ends[index][..., -1:]
-    level = (targets >= ends[index]).sum(-1).clamp_max(ends.shape[1] - 1)
-    return functional.one_hot(level, ends.shape[1])
+    ends = probabilities.cumsum(1)[index]  # (n, batch, levels)
+    level = (share[..., None] * ends[..., -1:] >= ends).sum(-1)
+    n_levels = ends.shape[-1]
+    return functional.one_hot(level.clamp_max(n_levels - 1), n_levels)
