@@ -203,6 +203,14 @@ def test_float32_and_dtype_are_kept():
         density.log_prob(x.double())
 
 
+def test_exported_layer_takes_nan_and_any_batch():
+    density = MixedMixtureDensity(2, 3, (2, 3))
+    layer, x = ExpectedLinear(8, 4, density), mixed_rows(dtype=torch.float32)
+    batch = torch.export.Dim("batch", min=2, max=64)
+    program = torch.export.export(layer, (x[:5],), dynamic_shapes=({0: batch},))
+    torch.testing.assert_close(program.module()(x), layer(x))
+
+
 def test_adapt_takes_it_for_linear_layers_alone():
     density = MixedMixtureDensity(2, 3, (2, 3))
     model = adapt(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 1)), density)

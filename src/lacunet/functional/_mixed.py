@@ -186,11 +186,11 @@ class MixedConditional(ConditionalMixture):
         if not self.components.sizes:
             return mean, variance
         tables = [_level_moments(p.exp(), w) for p, w in self._groups(weight)]
-        means, spreads = (torch.stack(table) for table in zip(*tables, strict=True))
-        return (
-            mean + self._sum_missing(means).to(mean.dtype),
-            variance + self._sum_missing(spreads).to(mean.dtype),
+        means, spreads = (
+            self._sum_missing(torch.stack(table).to(mean.dtype))
+            for table in zip(*tables, strict=True)
         )
+        return mean + means, variance + spreads
 
     def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Cut log probabilities and (rows, features) into groups, in wide dtype."""
