@@ -18,8 +18,9 @@ LinearMap = Callable[[Tensor], Tensor]
 class ConditionalMixture(ABC):
     """The density F_S of a batch: what the missing cells may be, given the others.
 
-    Made by :func:`condition`. Given its component, a row's missing cells are Gaussian;
-    the components are weighted by how well they explain what is observed.
+    Made by :func:`condition`. Given its component, a row's missing numbers are Gaussian
+    and its missing categories independent; the components are weighted by how well they
+    explain what is observed.
 
     Attributes
     ----------
