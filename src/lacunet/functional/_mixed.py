@@ -181,15 +181,16 @@ class MixedConditional(ConditionalMixture):
         -------
         mean, variance : Tensor of shape (batch, components, hidden)
         """
-        numeric = weight[:, : self.components.n_numeric]
-        mean, variance = self.gaussian.missing_affine(numeric)
-        if not self.components.sizes:
+        first, sizes = self.components.n_numeric, self.components.sizes
+        mean, variance = self.gaussian.missing_affine(weight[:, :first])
+        if not sizes:
             return mean, variance
-        tables = [_level_moments(p.exp(), w) for p, w in self._groups(weight)]
-        means, spreads = (
-            self._sum_missing(torch.stack(table).to(mean.dtype))
-            for table in zip(*tables, strict=True)
-        )
+        # All categories at once, the smaller ones filled up with impossible levels.
+        place, real = padded_groups(sizes, weight.device)
+        chances = self.components.probabilities[:, place] * real  # (c, groups, most)
+        levels = weight[:, first:][:, place]  # (hidden, groups, most)
+        tables = _level_moments(chances.transpose(0, 1), levels.transpose(0, 1))
+        means, spreads = (self._sum_missing(table.to(mean.dtype)) for table in tables)
         return mean + means, variance + spreads
 
     def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -240,12 +241,28 @@ class MixedConditional(ConditionalMixture):
         return torch.cat((numeric, *(level.to(numeric.dtype) for level in levels)), -1)
 
 
-def _level_moments(probabilities: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance of a level's weight, both (components, hidden)."""
-    mean = probabilities @ weight.T
-    variance = probabilities @ weight.square().T - mean.square()
+def padded_groups(
+    sizes: tuple[int, ...], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return the columns of each group, and which are its own, (groups, most)."""
+    ranks = torch.arange(max(sizes), device=device)
+    counts = torch.tensor(sizes, device=device)[:, None]
+    starts = torch.tensor(group_starts(sizes), device=device)[:, None]
+    return starts + ranks.minimum(counts - 1), ranks < counts
+
+
+def _level_moments(probabilities: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute mean and variance of a level's weight, both (groups, c, hidden).
+
+    Of probabilities (groups, components, levels) and weights (groups, hidden, levels).
+    """
+    # About their middle, so that no large squares are subtracted.
+    middle = weights.mean(-1, keepdim=True)
+    relative = (weights - middle).mT
+    mean = probabilities @ relative
+    variance = probabilities @ relative.square() - mean.square()
     # Rounding may leave a variance of nothing just below zero.
-    return mean, variance.clamp_min(0.0)
+    return mean + middle.mT, variance.clamp_min(0.0)
 
 
 def _log_normal_of_levels(centres: Tensor, variances: Tensor) -> Tensor:
