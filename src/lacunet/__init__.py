@@ -8,26 +8,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lacunet import density, exceptions, functional, nn
+    from lacunet import density, estimators, exceptions, functional, nn
     from lacunet.density import IncompleteGaussianMixture
+    from lacunet.estimators import (
+        LacunetAutoencoder,
+        LacunetClassifier,
+        LacunetImputer,
+        LacunetRBFClassifier,
+        LacunetRegressor,
+        load,
+    )
     from lacunet.nn import adapt
 
     __version__: str
 
 __all__ = [
     "IncompleteGaussianMixture",
+    "LacunetAutoencoder",
+    "LacunetClassifier",
+    "LacunetImputer",
+    "LacunetRBFClassifier",
+    "LacunetRegressor",
     "__version__",
     "adapt",
     "density",
+    "estimators",
     "exceptions",
     "functional",
+    "load",
     "nn",
 ]
 
-_SUBPACKAGES = frozenset({"density", "exceptions", "functional", "nn"})
+_SUBPACKAGES = frozenset({"density", "estimators", "exceptions", "functional", "nn"})
 _HOMES = {
     "IncompleteGaussianMixture": "lacunet.density",
+    "LacunetAutoencoder": "lacunet.estimators",
+    "LacunetClassifier": "lacunet.estimators",
+    "LacunetImputer": "lacunet.estimators",
+    "LacunetRBFClassifier": "lacunet.estimators",
+    "LacunetRegressor": "lacunet.estimators",
     "adapt": "lacunet.nn",
+    "load": "lacunet.estimators",
 }
 
 

@@ -24,6 +24,7 @@ from lacunet.density._mixture import (
 from lacunet.functional import Components, MixedComponents
 from lacunet.functional._cells import Cells
 from lacunet.functional._condition import check_mixed
+from lacunet.functional._mixed import padded_groups
 
 MIXED_PARTS = (*PARTS, "probabilities")
 
@@ -252,13 +253,19 @@ class MixedMixtureDensity(MixtureDensity):
     @property
     def components(self) -> MixedComponents:
         """The record that the functions of ``lacunet.functional`` take."""
-        groups = self.level_logits.split(self.sizes, 1)
-        log_probabilities = [group.log_softmax(1) for group in groups]
         return MixedComponents(
             self.gaussian.components,
-            torch.cat(log_probabilities, 1) if groups else self.level_logits,
+            self._log_probabilities() if self.sizes else self.level_logits,
             self.sizes,
         )
+
+    def _log_probabilities(self) -> Tensor:
+        """Normalise the logits of each category, all categories at once."""
+        place, real = padded_groups(self.sizes, self.level_logits.device)
+        logits = self.level_logits[:, place].masked_fill(~real, -torch.inf)
+        totals = logits.logsumexp(-1)  # (components, groups)
+        counts = torch.tensor(self.sizes, device=totals.device)
+        return self.level_logits - totals.repeat_interleave(counts, 1)
 
     def set_trainable(self, trainable: bool | Collection[str]) -> Self:
         """Choose which parts take gradients.

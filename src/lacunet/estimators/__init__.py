@@ -1,1 +1,17 @@
-"""Estimators in the way of scikit-learn that take incomplete tables."""
+"""Scikit-learn estimators that take tables with missing values as they are."""
+
+from lacunet.estimators._autoencoder import LacunetAutoencoder
+from lacunet.estimators._classifier import LacunetClassifier
+from lacunet.estimators._imputer import LacunetImputer
+from lacunet.estimators._loading import load
+from lacunet.estimators._rbf import LacunetRBFClassifier
+from lacunet.estimators._regressor import LacunetRegressor
+
+__all__ = [
+    "LacunetAutoencoder",
+    "LacunetClassifier",
+    "LacunetImputer",
+    "LacunetRBFClassifier",
+    "LacunetRegressor",
+    "load",
+]

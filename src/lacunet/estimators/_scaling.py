@@ -17,9 +17,9 @@ from lacunet._validation import check_choice
 from lacunet.exceptions import LacunetError
 
 Floats = NDArray[np.float64]
-Method = Literal["standard", "robust", "quantile"]
+Method = Literal["standard", "robust", "quantile", "none"]
 
-METHODS = ("standard", "robust", "quantile")
+METHODS = ("standard", "robust", "quantile", "none")
 
 # Nothing is further from its column's centre than this many scales: what was a typing
 # error in the data would be an infinity in a network's float32.
@@ -186,7 +186,7 @@ def fit_scaling(values: Floats, method: Method) -> Scaling:
     ----------
     values : ndarray of shape (rows, columns)
         NaN where missing, no infinities.
-    method : {"standard", "robust", "quantile"}
+    method : {"standard", "robust", "quantile", "none"}
         Mean and standard deviation; median and interquartile range; or a map of the
         quantiles to those of the standard normal distribution.
 
@@ -202,11 +202,12 @@ def fit_scaling(values: Floats, method: Method) -> Scaling:
     """
     check_choice(method, METHODS, "scale")
     unit = _powers_of_two(values)
-    columns = [column[~np.isnan(column)] for column in (values / unit).T]
+    # Sorted, so that no rounding tells in what order the rows were given.
+    columns = [np.sort(column[~np.isnan(column)]) for column in (values / unit).T]
     if method == "quantile":
         pairs = [_quantile_knots(column) for column in columns]
         return Quantiles(unit, tuple(x for x, _ in pairs), tuple(z for _, z in pairs))
-    measure = _ROBUST_OR_STANDARD[method]
+    measure = _MEASURES[method]
     pairs_of_numbers = [
         measure(column, 1 / size) for column, size in zip(columns, unit, strict=True)
     ]
@@ -220,7 +221,7 @@ def scaling_from_state(state: Mapping[str, Any], method: Method) -> Scaling:
     Parameters
     ----------
     state : mapping
-    method : {"standard", "robust", "quantile"}
+    method : {"standard", "robust", "quantile", "none"}
 
     Returns
     -------
@@ -306,7 +307,13 @@ def _robust(column: Floats, one: float) -> tuple[float, float]:
     return float(median), _standard(column, one)[1]
 
 
-_ROBUST_OR_STANDARD: dict[str, Callable[[Floats, float], tuple[float, float]]] = {
+def _none(column: Floats, one: float) -> tuple[float, float]:
+    """Return what leaves a column as it is."""
+    return 0.0, one
+
+
+_MEASURES: dict[str, Callable[[Floats, float], tuple[float, float]]] = {
+    "none": _none,
     "robust": _robust,
     "standard": _standard,
 }

@@ -36,9 +36,9 @@ class TableEncoder:
     max_categories : int, default=32
         Most levels of a category. Where there are more, the rarest are pooled into
         the last of them.
-    scale : {"standard", "robust", "quantile"}, default="standard"
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
         How numbers are brought to scale: by mean and standard deviation, by median and
-        interquartile range, or by a map of their quantiles to normal ones.
+        interquartile range, by a map of their quantiles to normal ones, or not at all.
 
     Attributes
     ----------

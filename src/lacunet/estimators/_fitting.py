@@ -1,0 +1,234 @@
+"""From encoded rows to trained networks."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lacunet.estimators._checkpoint import CheckpointFile
+from lacunet.estimators._mixtures import find_edges, fit_density, fit_levels
+from lacunet.estimators._network import BodyShape, Branch, Branches, density_of
+from lacunet.estimators._rows import deal_folds
+from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
+from lacunet.nn import ExpectedLinear
+from lacunet.nn._levels import Levels
+from lacunet.training import Epoch, Plan, train
+
+# Of the density's learning rate: EM has put it near to where it belongs.
+_DENSITY_PACE = 0.1
+# Fewer rows than these are not held back: there would be too few to learn from.
+_FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Encoded rows and what is asked of them, as arrays.
+
+    Attributes
+    ----------
+    x : ndarray of shape (rows, width)
+    targets : ndarray of shape (rows,) or (rows, outputs)
+        Indices of classes, or numbers.
+    weights : ndarray of shape (rows,)
+    """
+
+    x: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+    def __getitem__(self, rows: np.ndarray) -> "Samples":
+        """Return some rows."""
+        return Samples(self.x[rows], self.targets[rows], self.weights[rows])
+
+    def to_rows(self, device: torch.device) -> Rows:
+        """Return them as tensors, numbers in single precision."""
+        whole = self.targets.dtype.kind == "i"
+        dtype = torch.int64 if whole else torch.float32
+        return Rows(
+            to_tensor(self.x, device),
+            torch.as_tensor(self.targets, dtype=dtype, device=device),
+            to_tensor(self.weights, device),
+        )
+
+
+def to_tensor(array: np.ndarray, device: torch.device) -> Tensor:
+    """Return an array in single precision on a device."""
+    return torch.as_tensor(array, dtype=torch.float32, device=device)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a training is told beside its rows.
+
+    Attributes
+    ----------
+    parameters : dict
+        Of the estimator.
+    sizes : tuple of int
+        Levels of the categories of the encoded rows.
+    n_numeric : int
+    sources : ndarray of int of shape (width,)
+        The original column of each encoded one, -1 where nothing may be hidden.
+    body : BodyShape
+    criterion : Criterion
+    device : torch.device
+    seed : int
+    """
+
+    parameters: dict[str, Any]
+    sizes: tuple[int, ...]
+    n_numeric: int
+    sources: np.ndarray
+    body: BodyShape
+    criterion: Criterion
+    device: torch.device
+    seed: int
+
+    def seeds(self, stage: int) -> int:
+        """Return the seed of a stage: each draws from a source of its own."""
+        return int(np.random.RandomState(self.seed).randint(2**31 - 1, size=9)[stage])
+
+
+def build_branches(
+    setting: Setting, samples: Samples, unlabelled: np.ndarray
+) -> Branches:
+    """Fit the densities of all views, and put networks behind them.
+
+    With ``density="auto"`` there are two views, if there are networks for both: numbers
+    as they are, under Gaussians, and numbers as levels, under latent classes.
+    """
+    parameters = setting.parameters
+    generator = torch.Generator().manual_seed(setting.seeds(0))
+    rows = np.concatenate([samples.x, unlabelled])
+    n_networks = parameters["n_networks"]
+    n_levels = n_networks // 2 if _sees_levels(setting) else 0
+    branches = [_numbers_branch(setting, rows, n_networks - n_levels, generator)]
+    if n_levels:
+        branches.append(_levels_branch(setting, rows, n_levels, generator))
+    n_columns = len(np.unique(setting.sources))
+    for branch in branches:
+        _widen_start(branch, n_columns)
+    return Branches(branches).to(setting.device)
+
+
+@torch.no_grad()
+def _widen_start(branch: Branch, n_columns: int) -> None:
+    """Start as wide as if a category were one input: one of its levels is one."""
+    if isinstance(first := branch.networks.first, ExpectedLinear):
+        first.weight.mul_(math.sqrt(first.in_features / n_columns))
+
+
+def _sees_levels(setting: Setting) -> bool:
+    # Without numbers both views would be the same.
+    auto = setting.parameters["density"] == "auto"
+    return auto and setting.n_numeric > 0 and setting.body.normalise is None
+
+
+def _numbers_branch(
+    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
+) -> Branch:
+    parameters = setting.parameters
+    components = fit_density(
+        parameters["density"],
+        rows,
+        setting.sizes,
+        setting.seeds(1),
+        for_network=True,
+    )
+    density = density_of(
+        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
+    )
+    return Branch(nn.Identity(), setting.body.build(density, n_networks, generator))
+
+
+def _levels_branch(
+    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
+) -> Branch:
+    parameters = setting.parameters
+    edges = find_edges(rows[:, : setting.n_numeric])
+    view = Levels([len(column) for column in edges])
+    view.set_edges(edges)
+    seen = view(torch.from_numpy(rows.astype(np.float32))).double().numpy()
+    sizes = (*view.sizes, *setting.sizes)
+    components = fit_levels(seen, sizes, setting.seeds(2))
+    density = density_of(
+        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
+    )
+    return Branch(view, setting.body.build(density, n_networks, generator))
+
+
+def fit_branches(
+    module: Branches,
+    setting: Setting,
+    samples: Samples,
+    *,
+    valid: Samples | None,
+    unlabelled: np.ndarray,
+    store: CheckpointFile | None,
+) -> list[Epoch]:
+    """Train the networks, and leave them with their best weights."""
+    parameters = setting.parameters
+    device = setting.device
+    extras = Extras(
+        parameters["mask_augmentation"],
+        torch.as_tensor(setting.sources, device=device),
+        parameters["density_loss_weight"] if parameters["train_density"] else 0.0,
+        to_tensor(unlabelled, device),
+    )
+    task = NetworkTask(
+        module,
+        samples.to_rows(device),
+        _make_folds(setting, samples, held_back=valid is None),
+        None if valid is None else valid.to_rows(device),
+        setting.criterion,
+        extras,
+    )
+    return train(
+        task,
+        _optimiser(module, parameters),
+        _plan(parameters, len(samples.x)),
+        torch.Generator().manual_seed(setting.seeds(3)),
+        store=store,
+        verbose=bool(parameters["verbose"]),
+    )
+
+
+def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds:
+    n_rows = len(samples.x)
+    n_folds = max(2, round(1 / setting.parameters["validation_fraction"]))
+    if not held_back or n_rows < _FEWEST_ROWS:
+        nowhere = torch.full((n_rows,), -1, device=setting.device)
+        return Folds(nowhere, n_folds)
+    strata = samples.targets if samples.targets.dtype.kind == "i" else None
+    folds = deal_folds(strata, n_rows, n_folds, setting.seeds(4))
+    return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
+
+
+def _optimiser(module: Branches, parameters: dict[str, Any]) -> torch.optim.Optimizer:
+    """Give the density a pace of its own, and no decay: its zeros mean nothing."""
+    of_densities = [p for branch in module for p in branch.density.parameters()]
+    known = {id(parameter) for parameter in of_densities}
+    others = [p for p in module.parameters() if id(p) not in known]
+    groups: list[dict[str, Any]] = [
+        {"params": others, "weight_decay": parameters["weight_decay"]}
+    ]
+    if parameters["train_density"]:
+        pace = _DENSITY_PACE * parameters["lr"]
+        groups.append({"params": of_densities, "lr": pace, "weight_decay": 0.0})
+    return torch.optim.AdamW(groups, lr=parameters["lr"])
+
+
+def _plan(parameters: dict[str, Any], n_rows: int) -> Plan:
+    batch_size = parameters["batch_size"]
+    if batch_size == "auto":
+        # Some thirty steps an epoch, in batches that are neither noisy nor slow.
+        batch_size = int(min(512, max(64, 2 ** round(math.log2(n_rows / 32)))))
+    return Plan(
+        max_epochs=parameters["max_epochs"],
+        batch_size=batch_size,
+        patience=15 if n_rows < 10_000 else 8,
+        time_limit=parameters["time_limit"],
+    )

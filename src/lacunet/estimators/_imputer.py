@@ -1,0 +1,113 @@
+"""The density alone, for tables without a target."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from lacunet.estimators._base import DensityEstimator
+from lacunet.estimators._input import read_table
+from lacunet.estimators._inputs import InputEncoder
+from lacunet.estimators._mixtures import fit_density
+from lacunet.estimators._network import density_of
+from lacunet.estimators._parameters import check_parameters, find_device
+from lacunet.estimators._rows import canonical_order
+from lacunet.estimators._table import TableEncoder
+
+
+class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
+    """Fill tables of numbers, categories and dates from a mixture fitted by EM.
+
+    Parameters
+    ----------
+    density : "auto" or IncompleteGaussianMixture, default="auto"
+        The mixture; with "auto" its covariances and the number of its components are
+        chosen by the likelihood of rows held back.
+    gamma : float, default=0.0
+        The paper's regulariser: the variance of a noise on observed values, on the
+        standardised scale. The larger, the less the observed cells say.
+    max_categories : int, default=32
+        Most levels of a category; the rarest beyond are pooled.
+    on_unseen_missing : {"warn", "use", "raise"}, default="use"
+        What to do about holes in a column that had none in training.
+    device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+    random_state : int, RandomState instance or None, default=None
+        Seed of EM and of the draws.
+
+    Attributes
+    ----------
+    density_ : GaussianMixtureDensity or MixedMixtureDensity
+        Of the encoded table.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import LacunetImputer
+    >>> x = np.linspace(-1, 1, 100)
+    >>> X = np.column_stack([x, 2 * x])
+    >>> X[::3, 1] = np.nan
+    >>> LacunetImputer(random_state=0).fit_transform(X)[99].round(1)
+    array([1., 2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        density: Any = "auto",
+        gamma: float = 0.0,
+        max_categories: int = 32,
+        on_unseen_missing: Literal["warn", "use", "raise"] = "use",
+        device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
+        random_state: Any = None,
+    ) -> None:
+        self.density = density
+        self.gamma = gamma
+        self.max_categories = max_categories
+        self.on_unseen_missing = on_unseen_missing
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the mixture to the observed cells.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with holes.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        table = read_table(self, X, reset=True)
+        check_parameters(self)
+        encoder = TableEncoder(max_categories=self.max_categories)
+        encoded = encoder.fit_transform(table)
+        self._inputs = InputEncoder(encoder, np.empty(0))
+        rows = self._inputs.add_marks(encoded)
+        rows = rows[canonical_order(rows)]
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        components = fit_density(
+            self.density, rows, encoder.sizes, seed, for_network=False
+        )
+        density = density_of(components, gamma=self.gamma, trainable=False)
+        self.density_ = density.to(find_device(self.device))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Fill what is missing with its conditional mean, categories with their mode.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the kind of ``X``. Observed cells are as they were.
+        """
+        return self.impute(X)

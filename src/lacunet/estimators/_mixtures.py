@@ -1,0 +1,193 @@
+"""The densities that networks start from, found by EM on the encoded rows."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from lacunet.density import IncompleteGaussianMixture, fit_mixed
+from lacunet.functional import MixedComponents, log_likelihood
+
+# EM finds where to start from; more rows than these would not start better.
+_MOST_ROWS = 20_000
+# Quantiles of a number that become edges between its levels.
+_MOST_LEVELS = 8
+# What "auto" chooses among, in front of networks and to fill tables.
+_FOR_NETWORKS = (("diag", 3), ("factor", 3))
+_FOR_TABLES = tuple((kind, k) for kind in ("diag", "factor") for k in (1, 3, 6))
+# Gain in log likelihood of a cell that dependence must bring in front of networks.
+_MARGIN = 0.1
+_ROWS_TO_CHOOSE = 5_000
+_FEWEST_HELD_BACK = 10
+_N_CLASSES = 4
+# On the scale of the encoded numbers, whose variance is one: what a network trains
+# further should not be sure of anything; what fills a table should follow the data.
+_REG_FOR_NETWORKS = 1e-2
+_REG_FOR_TABLES = 1e-4
+
+
+def fit_density(
+    density: Any,
+    encoded: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+    *,
+    for_network: bool,
+) -> MixedComponents:
+    """Fit the mixture that was asked for, or that is chosen for the table.
+
+    A network trains its density further and sees what it is unsure of: it does best
+    with few diagonal components, unless the columns depend on each other so much that
+    the likelihood of rows held back shows it plainly. To fill a table, the likelihood
+    decides alone.
+
+    Parameters
+    ----------
+    density : "auto" or IncompleteGaussianMixture
+    encoded : ndarray of shape (rows, width)
+    sizes : sequence of int
+        Levels of each category.
+    seed : int
+        For a mixture without a random state of its own.
+    for_network : bool
+
+    Returns
+    -------
+    MixedComponents
+    """
+    if isinstance(density, IncompleteGaussianMixture):
+        chosen = clone(density)
+    elif for_network:
+        chosen = choose_mixture(
+            _FOR_NETWORKS,
+            encoded,
+            sizes,
+            seed,
+            margin=_MARGIN,
+            reg_covar=_REG_FOR_NETWORKS,
+        )
+    else:
+        chosen = choose_mixture(
+            _FOR_TABLES, encoded, sizes, seed, margin=0.0, reg_covar=_REG_FOR_TABLES
+        )
+    return _fit(chosen, encoded, sizes, seed)
+
+
+def fit_levels(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> MixedComponents:
+    """Fit latent classes to a table of levels alone."""
+    n_classes = _few_enough(_N_CLASSES, len(encoded))
+    mixture = IncompleteGaussianMixture(n_classes)
+    return _fit(mixture, encoded, sizes, seed)
+
+
+def find_edges(numbers: np.ndarray) -> list[list[float]]:
+    """Return the edges between the levels of each number, as quantiles of it.
+
+    Where a number has few values, each is a level.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, numbers)
+
+    Returns
+    -------
+    list of list of float
+    """
+    return [_edges_of(column[~np.isnan(column)]) for column in numbers.T]
+
+
+def _edges_of(values: np.ndarray) -> list[float]:
+    distinct = np.unique(values)
+    if len(distinct) <= _MOST_LEVELS:
+        edges = (distinct[1:] + distinct[:-1]) / 2
+    else:
+        shares = np.linspace(0, 1, _MOST_LEVELS + 1)[1:-1]
+        edges = np.unique(np.quantile(values, shares))
+    return [float(edge) for edge in edges]
+
+
+def _fit(
+    mixture: IncompleteGaussianMixture,
+    encoded: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+) -> MixedComponents:
+    if mixture.random_state is None:
+        mixture.set_params(random_state=seed)
+    if len(encoded) > _MOST_ROWS:
+        chosen = np.random.RandomState(seed).permutation(len(encoded))[:_MOST_ROWS]
+        encoded = encoded[np.sort(chosen)]
+    with warnings.catch_warnings():
+        # It is a start: it need not be at the top. Columns without a value have been
+        # spoken of by the encoder.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Got (columns|categories) without")
+        return fit_mixed(mixture, encoded, sizes).components
+
+
+def choose_mixture(
+    candidates: Sequence[tuple[Any, int]],
+    encoded: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+    *,
+    margin: float,
+    reg_covar: float,
+) -> IncompleteGaussianMixture:
+    """Choose covariances and number of components by rows held back.
+
+    Parameters
+    ----------
+    candidates : sequence of (covariance_type, n_components)
+        The first is taken unless another is better by the margin.
+    encoded : ndarray of shape (rows, width)
+    sizes : sequence of int
+    seed : int
+    margin : float
+        In log likelihood of an observed cell.
+    reg_covar : float
+
+    Returns
+    -------
+    IncompleteGaussianMixture
+        Not fitted.
+    """
+    shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
+    n_held_back = len(shuffled) // 5
+    mixtures = [
+        IncompleteGaussianMixture(
+            _few_enough(n_components, len(encoded)),
+            covariance_type=covariance_type,
+            reg_covar=reg_covar,
+        )
+        for covariance_type, n_components in candidates
+    ]
+    if n_held_back < _FEWEST_HELD_BACK or encoded.shape[1] - sum(sizes) < 2:
+        return mixtures[0]
+    held_back, rest = encoded[shuffled[:n_held_back]], encoded[shuffled[n_held_back:]]
+    scores = [_held_out_score(m, rest, held_back, sizes, seed) for m in mixtures]
+    scores[0] += margin
+    return mixtures[int(np.argmax(scores))]
+
+
+def _held_out_score(
+    mixture: IncompleteGaussianMixture,
+    rows: np.ndarray,
+    held_back: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+) -> float:
+    """Return the mean log likelihood of an observed cell in the rows held back."""
+    components = _fit(clone(mixture), rows, sizes, seed)
+    with torch.inference_mode():
+        total = log_likelihood(torch.from_numpy(held_back), components).sum()
+    return float(total) / max(1, int((~np.isnan(held_back)).sum()))
+
+
+def _few_enough(n_components: int, n_rows: int) -> int:
+    """Return at most a component for ten rows."""
+    return max(1, min(n_components, n_rows // 10))

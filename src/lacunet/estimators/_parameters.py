@@ -1,0 +1,129 @@
+"""Checks of the parameters that the estimators share."""
+
+import math
+import numbers
+from typing import Any
+
+import torch
+
+from lacunet._validation import check_choice
+from lacunet.density import IncompleteGaussianMixture
+
+# What is checked of each parameter: its kind, its least value, whether None or "auto"
+# is another choice.
+_INTEGERS = {
+    "max_categories": 2,
+    "n_networks": 1,
+    "max_epochs": 1,
+    "n_samples": 1,
+    "n_units": 1,
+}
+_NUMBERS = {
+    "density_loss_weight": (0.0, math.inf),
+    "mask_augmentation": (0.0, 0.5),
+    "dropout": (0.0, 0.95),
+    "weight_decay": (0.0, math.inf),
+    "lr": (1e-12, math.inf),
+    "validation_fraction": (0.01, 0.5),
+}
+_CHOICES = {
+    "on_unseen_missing": ("warn", "use", "raise"),
+    "propagate": ("expectation", "sample"),
+    "device": ("cpu", "cuda", "mps", "auto"),
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of an estimator, whichever of them it has."""
+    parameters = estimator.get_params(deep=False)
+    for name, value in parameters.items():
+        if name in _INTEGERS:
+            _check_integer(value, _INTEGERS[name], name)
+        elif name in _NUMBERS:
+            _check_number(value, *_NUMBERS[name], name)
+        elif name in _CHOICES:
+            check_choice(value, _CHOICES[name], name)
+    for name, check in _OTHERS.items():
+        if name in parameters:
+            check(parameters[name])
+
+
+def _check_integer(value: Any, least: int, name: str) -> None:
+    fine = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not fine or value < least:
+        msg = f"Got {name}={value!r}, but expected an integer of at least {least}."
+        raise ValueError(msg)
+
+
+def _check_number(value: Any, least: float, most: float, name: str) -> None:
+    fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not fine or not least <= value <= most or not math.isfinite(value):
+        bounds = (
+            f"from {least:g} to {most:g}" if math.isfinite(most) else f">= {least:g}"
+        )
+        msg = f"Got {name}={value!r}, but expected a number {bounds}."
+        raise ValueError(msg)
+
+
+def _check_density(value: Any) -> None:
+    if value != "auto" and not isinstance(value, IncompleteGaussianMixture):
+        msg = (
+            f"Got density={value!r}, but expected 'auto' or an "
+            f"IncompleteGaussianMixture with the parameters that you want."
+        )
+        raise ValueError(msg)
+
+
+def _check_hidden_layer_sizes(value: Any) -> None:
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (None,)
+    if not sizes:
+        sizes = (None,)
+    for size in sizes:
+        fine = isinstance(size, numbers.Integral) and not isinstance(size, bool)
+        if not fine or size < 1:
+            msg = (
+                f"Got hidden_layer_sizes={value!r}, but expected a tuple of at least "
+                f"one positive integer."
+            )
+            raise ValueError(msg)
+
+
+def _check_batch_size(value: Any) -> None:
+    if value != "auto":
+        _check_integer(value, 1, "batch_size")
+
+
+def _check_time_limit(value: Any) -> None:
+    if value is not None:
+        _check_number(value, 0.0, math.inf, "time_limit")
+
+
+def _check_indicator(value: Any) -> None:
+    if not isinstance(value, bool) and value != "auto":
+        msg = f"Got indicator={value!r}, but expected True, False or 'auto'."
+        raise ValueError(msg)
+
+
+def _check_gamma(value: Any) -> None:
+    _check_number(value, 0.0, math.inf, "gamma")
+
+
+_OTHERS = {
+    "density": _check_density,
+    "hidden_layer_sizes": _check_hidden_layer_sizes,
+    "batch_size": _check_batch_size,
+    "time_limit": _check_time_limit,
+    "indicator": _check_indicator,
+    "gamma": _check_gamma,
+}
+
+
+def find_device(device: str) -> torch.device:
+    """Return the device that was asked for, or the best there is."""
+    if device != "auto":
+        return torch.device(device)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")

@@ -1,0 +1,84 @@
+"""Which rows are trained on, how often, in what order, and by which network."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+# Whole weights are counts of rows as long as the table grows at most so many times.
+_MOST_REPEATS = 8
+
+
+def repeat_rows(sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Turn weights into rows: none for a weight of zero, several for a count.
+
+    Where all weights are whole, a row of weight two is two rows, exactly. Else the
+    weights stay with their rows, with a mean of one.
+
+    Parameters
+    ----------
+    sample_weight : ndarray of shape (n_samples,)
+        Of at least 0, and not all of them 0.
+
+    Returns
+    -------
+    index : ndarray of int of shape (n_rows,)
+        The sample that each row is.
+    weights : ndarray of shape (n_rows,)
+    """
+    counts = sample_weight.astype(np.int64)
+    whole = bool((counts == sample_weight).all())
+    if whole and counts.sum() <= _MOST_REPEATS * len(counts):
+        index = np.repeat(np.arange(len(counts)), counts)
+        return index, np.ones(len(index))
+    index = np.flatnonzero(sample_weight)
+    weights: np.ndarray = sample_weight[index] / sample_weight[index].mean()
+    return index, weights
+
+
+def canonical_order(*tables: np.ndarray) -> np.ndarray:
+    """Return an order of rows that depends on what is in them alone.
+
+    What is fitted to rows in this order is the same however they were given.
+
+    Parameters
+    ----------
+    *tables : ndarray of shape (rows, any)
+        Of floats.
+
+    Returns
+    -------
+    ndarray of int of shape (rows,)
+    """
+    cells = np.hstack([table.reshape(len(table), -1) for table in tables])
+    cells = np.ascontiguousarray(cells, dtype=np.float64) + 0.0  # minus zero is zero
+    keys = np.random.RandomState(0).randint(2**62, size=cells.shape[1], dtype=np.int64)
+    bits = cells.view(np.uint64)
+    # Multiplied modulo 2**64, the high bits folded down before and after: the bits of
+    # small whole numbers are all high ones.
+    bits = (bits ^ (bits >> np.uint64(32))) * (keys.astype(np.uint64) * 2 + 1)
+    hashes = (bits ^ (bits >> np.uint64(29))).sum(1, dtype=np.uint64)
+    return np.argsort(hashes, kind="stable")
+
+
+def deal_folds(
+    strata: np.ndarray | None, n_rows: int, n_folds: int, seed: int
+) -> np.ndarray:
+    """Deal the rows into folds, each stratum as evenly as it goes.
+
+    Parameters
+    ----------
+    strata : ndarray of int of shape (n_rows,) or None
+        Classes; any number of members will do.
+    n_rows, n_folds : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+        The fold of each row.
+    """
+    shuffled = check_random_state(seed).permutation(n_rows)
+    if strata is not None:
+        shuffled = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    folds = np.empty(n_rows, dtype=np.int64)
+    folds[shuffled] = np.arange(n_rows) % n_folds
+    return folds

@@ -1,0 +1,219 @@
+"""What the networks of an estimator are trained to do, and how they are judged."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacunet.estimators._network import Branch, Branches
+
+# Rows that are validated at once.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a prediction is worth.
+
+    Attributes
+    ----------
+    losses : callable
+        From outputs (networks, batch, out) and targets (batch, *) to losses
+        (networks, batch).
+    predict : callable
+        From outputs to predictions of the same shape, which may be averaged.
+    score : callable
+        From averaged predictions (batch, out) and targets to losses (batch,).
+    """
+
+    losses: Callable[[Tensor, Tensor], Tensor]
+    predict: Callable[[Tensor], Tensor]
+    score: Callable[[Tensor, Tensor], Tensor]
+
+
+def _cross_entropies(outputs: Tensor, targets: Tensor) -> Tensor:
+    repeated = targets.expand(len(outputs), -1).flatten()
+    losses = functional.cross_entropy(outputs.flatten(0, 1), repeated, reduction="none")
+    return losses.view(outputs.shape[:2])
+
+
+def _log_losses(probabilities: Tensor, targets: Tensor) -> Tensor:
+    chosen = probabilities.gather(1, targets[:, None])[:, 0]
+    return -chosen.clamp_min(torch.finfo(chosen.dtype).tiny).log()
+
+
+def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs - targets).square().mean(-1)
+
+
+def _observed_squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    observed = ~torch.isnan(targets)
+    gaps = torch.where(observed, outputs - targets.nan_to_num(), 0.0)
+    return gaps.square().sum(-1) / observed.sum(-1).clamp_min(1)
+
+
+def _softmax(outputs: Tensor) -> Tensor:
+    return outputs.softmax(-1)
+
+
+def _as_it_is(outputs: Tensor) -> Tensor:
+    return outputs
+
+
+CLASSIFICATION = Criterion(_cross_entropies, _softmax, _log_losses)
+REGRESSION = Criterion(_squares, _as_it_is, _squares)
+RECONSTRUCTION = Criterion(_observed_squares, _as_it_is, _observed_squares)
+
+
+class Rows(NamedTuple):
+    """Encoded rows with what is asked of them, on one device."""
+
+    x: Tensor  # (rows, width), NaN where a value is missing
+    targets: Tensor  # (rows, *)
+    weights: Tensor  # (rows,)
+
+
+class Folds(NamedTuple):
+    """A partition of the rows: network i of a branch doesn't see fold i modulo n."""
+
+    of_row: Tensor  # (rows,), -1 for rows that every network sees
+    n: int
+
+    def held_back(self, branch: Branch) -> Tensor:
+        """Return which rows are held back from which network, (networks, rows)."""
+        networks = torch.arange(branch.networks.n_networks, device=self.of_row.device)
+        return (networks % self.n)[:, None] == self.of_row
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What is done to a batch, and what is added to its loss.
+
+    Attributes
+    ----------
+    mask_augmentation : float
+        Mean share of a row's cells that are hidden in training.
+    sources : Tensor of shape (width,)
+        The original column of each encoded one, as a category is hidden whole; -1 for
+        what is never hidden.
+    density_loss_weight : float
+        Of the negative log likelihood of a cell, in the loss.
+    unlabelled : Tensor of shape (any, width)
+        Rows that teach the density alone.
+    """
+
+    mask_augmentation: float
+    sources: Tensor
+    density_loss_weight: float
+    unlabelled: Tensor
+
+
+class NetworkTask:
+    """Train each network on the rows of its own, and judge it by the others.
+
+    Parameters
+    ----------
+    module : Branches
+    rows : Rows
+    folds : Folds
+        Which network does not see which rows.
+    valid : Rows or None
+        Rows to validate on instead.
+    criterion : Criterion
+    extras : Extras
+    """
+
+    def __init__(
+        self,
+        module: Branches,
+        rows: Rows,
+        folds: Folds,
+        valid: Rows | None,
+        criterion: Criterion,
+        extras: Extras,
+    ) -> None:
+        self.parts: Sequence[nn.Module] = list(module)
+        self.n_rows = len(rows.x)
+        self._rows = rows
+        self._folds = folds
+        self._valid = valid
+        self._criterion = criterion
+        self._extras = extras
+
+    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the sum over networks of the loss of the rows that are theirs."""
+        branch = self._branch(part)
+        rows = rows.to(self._rows.x.device)
+        x, targets, weights = (tensor[rows] for tensor in self._rows)
+        outputs = branch(self._hide(x, generator), generator)
+        losses = self._criterion.losses(outputs, targets)  # (networks, batch)
+        folds = self._folds._replace(of_row=self._folds.of_row[rows])
+        shares = weights * ~folds.held_back(branch)
+        total = (losses * shares).sum(1) / shares.sum(1).clamp_min(1e-6)
+        return total.sum() + self._density_loss(branch, x, generator)
+
+    def _branch(self, part: int) -> Branch:
+        branch = self.parts[part]
+        assert isinstance(branch, Branch)
+        return branch
+
+    def _hide(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Hide some more cells, at another rate in every row."""
+        rate = self._extras.mask_augmentation
+        if rate == 0.0:
+            return x
+        n_columns = int(self._extras.sources.max()) + 1
+        rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator)
+        hidden = torch.rand(len(x), n_columns, generator=generator) < rates
+        # The last column, which -1 stands for, is never hidden.
+        hidden = functional.pad(hidden, (0, 1))
+        chosen = hidden.to(x.device)[:, self._extras.sources]
+        return x.masked_fill(chosen, torch.nan)
+
+    def _density_loss(
+        self, branch: Branch, x: Tensor, generator: torch.Generator
+    ) -> Tensor:
+        """Return the weighted negative log likelihood of a cell."""
+        weight = self._extras.density_loss_weight
+        if weight == 0.0:
+            return x.new_zeros(())
+        more = self._extras.unlabelled
+        if len(more):
+            drawn = torch.randint(len(more), (len(x),), generator=generator)
+            x = torch.cat((x, more[drawn.to(x.device)]))
+        seen = branch.view(x)
+        n_cells = (~torch.isnan(x)).sum().clamp_min(1)
+        return -weight * branch.density.log_prob(seen).sum() / n_cells
+
+    def validate(self, part: int) -> float:
+        """Return the loss of the mean prediction of the networks that may judge."""
+        branch = self._branch(part)
+        total, mass = 0.0, 0.0
+        for rows, judges in self._validation_blocks(branch):
+            outputs = self._criterion.predict(branch(rows.x))
+            shares = judges / judges.sum(0)
+            means = (outputs * shares[..., None]).sum(0)
+            losses = self._criterion.score(means, rows.targets)
+            total += float((losses * rows.weights).sum())
+            mass += float(rows.weights.sum())
+        return total / mass
+
+    def _validation_blocks(self, branch: Branch) -> Iterator[tuple[Rows, Tensor]]:
+        """Go through rows, and which networks (networks, rows) may judge them."""
+        if self._valid is not None:
+            rows, judges = (
+                self._valid,
+                torch.ones(branch.networks.n_networks, len(self._valid.x)),
+            )
+        else:
+            judges = self._folds.held_back(branch)
+            judged = judges.any(0)
+            if not bool(judged.any()):  # too few rows to hold any back
+                judged, judges = ~judged, ~judges
+            rows, judges = Rows(*(t[judged] for t in self._rows)), judges[:, judged]
+        blocks = zip(*(t.split(_BLOCK) for t in rows), strict=True)
+        for block, of_block in zip(blocks, judges.split(_BLOCK, 1), strict=True):
+            yield Rows(*block), of_block.to(block[0])

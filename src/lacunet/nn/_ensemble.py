@@ -1,0 +1,160 @@
+"""Several networks behind one first layer, trained and asked in one go."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from lacunet.nn._activation import ActivationLike, ExpectedActivation
+
+
+class LinearEnsemble(nn.Module):
+    """A linear layer for each of several networks.
+
+    Parameters
+    ----------
+    n_networks, in_features, out_features : int
+    generator : torch.Generator, optional
+        Source of the random start; torch's default one if not given.
+
+    Shape
+    -----
+    - Input: (n_networks, batch, in_features)
+    - Output: (n_networks, batch, out_features)
+
+    Examples
+    --------
+    >>> import torch
+    >>> LinearEnsemble(8, 3, 2)(torch.zeros(8, 5, 3)).shape
+    torch.Size([8, 5, 2])
+    """
+
+    def __init__(
+        self,
+        n_networks: int,
+        in_features: int,
+        out_features: int,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(n_networks, in_features, out_features))
+        self.bias = nn.Parameter(torch.empty(n_networks, 1, out_features))
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start the weights as ``torch.nn.Linear`` does, and the biases at zero."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply each network's own weights to its own rows."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+    def extra_repr(self) -> str:  # noqa: D102
+        n_networks, in_features, out_features = self.weight.shape
+        return f"{n_networks}, {in_features}, {out_features}"
+
+
+class NetworkEnsemble(nn.Module):
+    """Several multi-layer networks that share the call of their first layer.
+
+    Their first layers stand side by side as the outputs of one expected layer, so that
+    the density is conditioned once for all of them. They share no other parameter.
+
+    Parameters
+    ----------
+    first : nn.Module
+        From (batch, features) to (batch, n_networks * hidden_sizes[0]); the expected
+        layer, with its activation.
+    n_networks : int
+    hidden_sizes : sequence of int
+        Widths of one network's hidden layers, that of the first layer included.
+    out_features : int
+    activation : str, torch.nn.Module or callable, default="relu"
+        Of the hidden layers behind the first.
+    out_activation : str, torch.nn.Module or callable, default="identity"
+        Of the outputs.
+    dropout : float, default=0.0
+        Share of hidden units that are dropped in training, in front of each layer
+        behind the first.
+    generator : torch.Generator, optional
+        Source of the random start; torch's default one if not given.
+
+    Shape
+    -----
+    - Input: (batch, features), NaN where a value is missing
+    - Output: (n_networks, batch, out_features)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.density import GaussianMixtureDensity
+    >>> from lacunet.nn import ExpectedLinear
+    >>> first = ExpectedLinear(3, 4 * 16, GaussianMixtureDensity(2, 3))
+    >>> networks = NetworkEnsemble(first, 4, (16, 8), 1)
+    >>> networks(torch.tensor([[1.0, torch.nan, 2.0]])).shape
+    torch.Size([4, 1, 1])
+    """
+
+    def __init__(
+        self,
+        first: nn.Module,
+        n_networks: int,
+        hidden_sizes: Sequence[int],
+        out_features: int,
+        *,
+        activation: ActivationLike = "relu",
+        out_activation: ActivationLike = "identity",
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.first = first
+        self.n_networks = n_networks
+        self.dropout = dropout
+        self.activation = ExpectedActivation(activation).known
+        self.out_activation = ExpectedActivation(out_activation).known
+        sizes = (*hidden_sizes, out_features)
+        self.layers = nn.ModuleList(
+            LinearEnsemble(n_networks, before, after, generator=generator)
+            for before, after in zip(sizes[:-1], sizes[1:], strict=True)
+        )
+
+    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Return the outputs of every network.
+
+        ``generator`` is the source of what is dropped in training, on the CPU.
+        """
+        out: Tensor = self.layers[-1](
+            self._drop(self.hidden(x, len(self.layers) - 1, generator), generator)
+        )
+        return self.out_activation(out)
+
+    def hidden(
+        self, x: Tensor, depth: int, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the responses of the layer ``depth`` behind the first.
+
+        Returns
+        -------
+        Tensor of shape (n_networks, batch, hidden_sizes[depth])
+        """
+        side_by_side: Tensor = self.first(x)
+        response = side_by_side.view(len(x), self.n_networks, -1).transpose(0, 1)
+        for layer in self.layers[:depth]:
+            response = self.activation(layer(self._drop(response, generator)))
+        return response
+
+    def _drop(self, response: Tensor, generator: torch.Generator | None) -> Tensor:
+        if not self.training or self.dropout == 0.0:
+            return response
+        kept = torch.empty(response.shape).bernoulli_(
+            1.0 - self.dropout, generator=generator
+        )
+        return response * kept.to(response.device) / (1.0 - self.dropout)
+
+    def extra_repr(self) -> str:  # noqa: D102
+        return f"n_networks={self.n_networks}, dropout={self.dropout}"

@@ -1,0 +1,298 @@
+"""One training loop: batches, early stopping, history, time limit, checkpoints.
+
+It knows nothing of missing values: what a batch costs, and what is measured after an
+epoch, is the task's own business.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+Tensors = dict[str, Tensor]
+
+
+class Task(Protocol):
+    """What is trained, and how it is judged.
+
+    A task has one part or several. They are trained on the same batches and share no
+    parameter: each keeps its own best weights and stops when it gets no better.
+    """
+
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        """Return the modules."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of training rows."""
+
+    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the loss of the rows with these indices."""
+
+    def validate(self, part: int) -> float:
+        """Return the validation loss; the lower the better."""
+
+
+class Store(Protocol):
+    """Where a checkpoint is kept."""
+
+    def read(self) -> tuple[Tensors, dict[str, Any]] | None:
+        """Return the last checkpoint, None if there is none."""
+
+    def write(self, tensors: Tensors, content: dict[str, Any]) -> None:
+        """Replace the checkpoint, such that there is a whole one at any moment."""
+
+
+class Epoch(NamedTuple):
+    """The record of one epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from one.
+    train_loss, valid_loss : float
+        Mean over the parts that were still in training.
+    best : bool
+        Whether a part got better than ever before.
+    seconds : float
+        Since training began.
+    """
+
+    epoch: int
+    train_loss: float
+    valid_loss: float
+    best: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, and in what steps, to train.
+
+    Parameters
+    ----------
+    max_epochs : int
+    batch_size : int
+    patience : int
+        A part stops after so many epochs without a better validation loss.
+    tol : float, default=1e-4
+        A validation loss that is lower by less is not better.
+    time_limit : float, optional
+        In seconds. No epoch begins after it; at least one is run.
+    """
+
+    max_epochs: int
+    batch_size: int
+    patience: int
+    tol: float = 1e-4
+    time_limit: float | None = None
+
+
+@dataclass
+class _Best:
+    """The best that a part has reached."""
+
+    loss: float = math.inf
+    epoch: int = 0
+    weights: Tensors = field(default_factory=dict)
+
+
+def train(
+    task: Task,
+    optimiser: torch.optim.Optimizer,
+    plan: Plan,
+    generator: torch.Generator,
+    *,
+    store: Store | None = None,
+    verbose: bool = False,
+) -> list[Epoch]:
+    """Train until no part's validation loss falls, and keep the best weights.
+
+    Parameters
+    ----------
+    task : Task
+        The modules and their losses. They are left in evaluation mode.
+    optimiser : torch.optim.Optimizer
+        Over the parameters of all parts.
+    plan : Plan
+    generator : torch.Generator
+        Source of the order of the rows, and of what the task draws.
+    store : Store, optional
+        Read before the first epoch and written after each one: training that was
+        killed goes on from there, to the result it would have had.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    list of Epoch
+        After a ``KeyboardInterrupt``, up to there, with a warning.
+    """
+    loop = _Loop(task, optimiser, plan, generator)
+    if store is not None and (found := store.read()) is not None:
+        loop.restore(*found)
+    try:
+        for _ in loop.epochs(verbose=verbose):
+            if store is not None:
+                store.write(*loop.checkpoint())
+    except KeyboardInterrupt:
+        msg = (
+            f"Training was interrupted after {len(loop.history)} epochs. The best "
+            f"weights so far are kept."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=2)
+    loop.finish()
+    return loop.history
+
+
+class _Loop:
+    """The parts of one training, and where it stands."""
+
+    def __init__(
+        self,
+        task: Task,
+        optimiser: torch.optim.Optimizer,
+        plan: Plan,
+        generator: torch.Generator,
+    ) -> None:
+        self.task = task
+        self.optimiser = optimiser
+        self.plan = plan
+        self.generator = generator
+        self.history: list[Epoch] = []
+        self.bests = [_Best() for _ in task.parts]
+
+    def epochs(self, *, verbose: bool) -> Iterator[Epoch]:
+        """Run one epoch after the other until there is a reason to stop."""
+        began = time.monotonic() - (self.history[-1].seconds if self.history else 0.0)
+        bar = tqdm(
+            total=self.plan.max_epochs,
+            initial=len(self.history),
+            unit="epoch",
+            disable=not verbose,
+        )
+        with bar:
+            while not self._finished(time.monotonic() - began):
+                record = self._run_epoch(began)
+                bar.update()
+                bar.set_postfix(
+                    loss=f"{record.train_loss:.4f}", valid=f"{record.valid_loss:.4f}"
+                )
+                yield record
+
+    def _active(self) -> list[int]:
+        """Return the parts that may still get better."""
+        n_done = len(self.history)
+        return [
+            part
+            for part, best in enumerate(self.bests)
+            if n_done - best.epoch < self.plan.patience
+        ]
+
+    def _finished(self, seconds: float) -> bool:
+        n_done = len(self.history)
+        late = self.plan.time_limit is not None and seconds >= self.plan.time_limit
+        return (
+            n_done >= self.plan.max_epochs
+            or not self._active()
+            or (late and n_done > 0)
+        )
+
+    def _run_epoch(self, began: float) -> Epoch:
+        active = self._active()
+        number = len(self.history) + 1
+        train_loss = self._run_batches(active)
+        valid_losses = [self._validate(part, number) for part in active]
+        record = Epoch(
+            number,
+            train_loss / len(active),
+            sum(valid_losses) / len(active),
+            any(self.bests[part].epoch == number for part in active),
+            time.monotonic() - began,
+        )
+        self.history.append(record)
+        return record
+
+    def _run_batches(self, active: list[int]) -> float:
+        for part in active:
+            self.task.parts[part].train()
+        order = torch.randperm(self.task.n_rows, generator=self.generator)
+        total = 0.0
+        for rows in order.split(self.plan.batch_size):
+            losses = [self.task.loss(part, rows, self.generator) for part in active]
+            loss = torch.stack(losses).sum()
+            # None, not zero: what has stopped gets no step, nor weight decay.
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimiser.step()
+            total += float(loss.detach()) * len(rows)
+        return total / self.task.n_rows
+
+    def _validate(self, part: int, epoch: int) -> float:
+        module = self.task.parts[part].eval()
+        with torch.no_grad():
+            loss = self.task.validate(part)
+        if loss < self.bests[part].loss - self.plan.tol:
+            weights = {n: tensor.clone() for n, tensor in module.state_dict().items()}
+            self.bests[part] = _Best(loss, epoch, weights)
+        return loss
+
+    def finish(self) -> None:
+        """Go back to the best weights."""
+        for module, best in zip(self.task.parts, self.bests, strict=True):
+            if best.weights:
+                module.load_state_dict(best.weights)
+            module.eval()
+
+    def checkpoint(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return all that it takes to go on from here."""
+        tensors = {"generator": self.generator.get_state()}
+        for part, module in enumerate(self.task.parts):
+            tensors |= _prefixed(f"part.{part}", module.state_dict())
+            tensors |= _prefixed(f"best.{part}", self.bests[part].weights)
+        for index, state in self.optimiser.state_dict()["state"].items():
+            tensors |= _prefixed(f"optimiser.{index}", state)
+        content = {
+            "history": [list(record) for record in self.history],
+            # JSON has no infinity: a part that was never measured has no loss.
+            "bests": [
+                [best.loss if best.epoch else None, best.epoch] for best in self.bests
+            ],
+        }
+        return tensors, content
+
+    def restore(self, tensors: Tensors, content: dict[str, Any]) -> None:
+        """Go back to where a checkpoint was written."""
+        self.generator.set_state(tensors["generator"])
+        self.history = [Epoch(*record) for record in content["history"]]
+        for part, module in enumerate(self.task.parts):
+            module.load_state_dict(_under(f"part.{part}", tensors))
+            loss, epoch = content["bests"][part]
+            weights = _under(f"best.{part}", tensors)
+            self.bests[part] = _Best(math.inf if loss is None else loss, epoch, weights)
+        optimiser = self.optimiser.state_dict()
+        n_parameters = sum(len(group["params"]) for group in optimiser["param_groups"])
+        states = {i: _under(f"optimiser.{i}", tensors) for i in range(n_parameters)}
+        optimiser["state"] = {i: state for i, state in states.items() if state}
+        self.optimiser.load_state_dict(optimiser)
+
+
+def _prefixed(prefix: str, tensors: Tensors) -> Tensors:
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def _under(prefix: str, tensors: Tensors) -> Tensors:
+    """Return the tensors whose names begin with ``prefix``, without it."""
+    start = f"{prefix}."
+    return {
+        name.removeprefix(start): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(start)
+    }
