@@ -123,7 +123,8 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        chosen: np.ndarray = self.classes_[self.predict_proba(X).argmax(1)]
+        probabilities = self.predict_proba(X)
+        chosen: np.ndarray = self.classes_[probabilities.argmax(1)]
         return chosen
 
 
