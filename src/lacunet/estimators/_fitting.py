@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lacunet.estimators._checkpoint import CheckpointFile
 from lacunet.estimators._mixtures import find_edges, fit_density, fit_levels
-from lacunet.estimators._network import BodyShape, Branch, Branches, density_of
+from lacunet.estimators._network import DTYPE, BodyShape, Branch, Branches, density_of
 from lacunet.estimators._rows import deal_folds
 from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
 from lacunet.nn import ExpectedLinear
@@ -56,7 +56,7 @@ class Samples:
 
 def to_tensor(array: np.ndarray, device: torch.device) -> Tensor:
     """Return an array in single precision on a device."""
-    return torch.as_tensor(array, dtype=torch.float32, device=device)
+    return torch.as_tensor(array, dtype=DTYPE, device=device)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _levels_branch(
 ) -> Branch:
     parameters = setting.parameters
     edges = find_edges(rows[:, : setting.n_numeric])
-    view = Levels([len(column) for column in edges])
+    view = Levels([len(column) for column in edges], dtype=DTYPE)
     view.set_edges(edges)
     seen = view(torch.from_numpy(rows.astype(np.float32))).double().numpy()
     sizes = (*view.sizes, *setting.sizes)

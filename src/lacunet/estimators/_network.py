@@ -18,6 +18,9 @@ from lacunet.nn._activation import ActivationLike
 from lacunet.nn._ensemble import LinearEnsemble, NetworkEnsemble
 from lacunet.nn._levels import Levels
 
+# Of all that is learned, whatever torch's default is at the moment.
+DTYPE = torch.float32
+
 
 @dataclass(frozen=True)
 class BranchShape:
@@ -94,6 +97,7 @@ class BranchShape:
                 covariance_type=self.covariance_type,
                 rank=self.rank,
                 generator=generator,
+                dtype=DTYPE,
             )
         return MixedMixtureDensity(
             self.n_components,
@@ -102,11 +106,14 @@ class BranchShape:
             covariance_type=self.covariance_type,
             rank=self.rank,
             generator=generator,
+            dtype=DTYPE,
         )
 
     def build_view(self) -> nn.Module:
         """Make the view, whose edges are to be loaded."""
-        return nn.Identity() if self.n_edges is None else Levels(self.n_edges)
+        return (
+            nn.Identity() if self.n_edges is None else Levels(self.n_edges, dtype=DTYPE)
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,7 @@ class BodyShape:
                 density,
                 activation=self.activation,
                 generator=generator,
+                dtype=DTYPE,
             )
         else:
             first = ExpectedRBF(
@@ -156,6 +164,7 @@ class BodyShape:
                 density,
                 normalise=self.normalise,
                 generator=generator,
+                dtype=DTYPE,
             )
         return NetworkEnsemble(
             first,
@@ -166,6 +175,7 @@ class BodyShape:
             out_activation=self.out_activation,
             dropout=self.dropout,
             generator=generator,
+            dtype=DTYPE,
         )
 
 
@@ -275,8 +285,8 @@ def density_of(
     """Make a density in single precision of what EM has found."""
     if components.sizes:
         return MixedMixtureDensity.from_components(
-            components, gamma=gamma, trainable=trainable, dtype=torch.float32
+            components, gamma=gamma, trainable=trainable, dtype=DTYPE
         )
     return GaussianMixtureDensity.from_components(
-        components.gaussian, gamma=gamma, trainable=trainable, dtype=torch.float32
+        components.gaussian, gamma=gamma, trainable=trainable, dtype=DTYPE
     )

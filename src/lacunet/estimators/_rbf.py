@@ -86,5 +86,7 @@ class LacunetRBFClassifier(LabelledEstimator):
             chosen = torch.randint(len(samples.x), (n_units,), generator=generator)
             rows = to_tensor(samples.x[chosen.numpy()], first.centres.device)
             first.centres.copy_(branch.density.condition(rows).mean())
-            spread = torch.randn(first.centres.shape, generator=generator).abs()
+            spread = torch.randn(
+                first.centres.shape, generator=generator, dtype=first.centres.dtype
+            ).abs()
             first.log_variances.copy_(spread.clamp_min(_LEAST_VARIANCE).log())

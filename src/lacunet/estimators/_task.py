@@ -166,8 +166,10 @@ class NetworkTask:
         if rate == 0.0:
             return x
         n_columns = int(self._extras.sources.max()) + 1
-        rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator)
-        hidden = torch.rand(len(x), n_columns, generator=generator) < rates
+        rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator, dtype=x.dtype)
+        hidden = (
+            torch.rand(len(x), n_columns, generator=generator, dtype=x.dtype) < rates
+        )
         # The last column, which -1 stands for, is never hidden.
         hidden = functional.pad(hidden, (0, 1))
         chosen = hidden.to(x.device)[:, self._extras.sources]

@@ -17,6 +17,7 @@ class LinearEnsemble(nn.Module):
     n_networks, in_features, out_features : int
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
+    dtype : torch.dtype, optional
 
     Shape
     -----
@@ -37,10 +38,12 @@ class LinearEnsemble(nn.Module):
         out_features: int,
         *,
         generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(n_networks, in_features, out_features))
-        self.bias = nn.Parameter(torch.empty(n_networks, 1, out_features))
+        shape = (n_networks, in_features, out_features)
+        self.weight = nn.Parameter(torch.empty(shape, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(n_networks, 1, out_features, dtype=dtype))
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -82,6 +85,8 @@ class NetworkEnsemble(nn.Module):
         behind the first.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
+    dtype : torch.dtype, optional
+        Of the layers behind the first.
 
     Shape
     -----
@@ -110,6 +115,7 @@ class NetworkEnsemble(nn.Module):
         out_activation: ActivationLike = "identity",
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.first = first
@@ -119,7 +125,7 @@ class NetworkEnsemble(nn.Module):
         self.out_activation = ExpectedActivation(out_activation).known
         sizes = (*hidden_sizes, out_features)
         self.layers = nn.ModuleList(
-            LinearEnsemble(n_networks, before, after, generator=generator)
+            LinearEnsemble(n_networks, before, after, generator=generator, dtype=dtype)
             for before, after in zip(sizes[:-1], sizes[1:], strict=True)
         )
 
@@ -151,7 +157,7 @@ class NetworkEnsemble(nn.Module):
     def _drop(self, response: Tensor, generator: torch.Generator | None) -> Tensor:
         if not self.training or self.dropout == 0.0:
             return response
-        kept = torch.empty(response.shape).bernoulli_(
+        kept = torch.empty(response.shape, dtype=response.dtype).bernoulli_(
             1.0 - self.dropout, generator=generator
         )
         return response * kept.to(response.device) / (1.0 - self.dropout)

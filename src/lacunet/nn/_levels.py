@@ -18,6 +18,7 @@ class Levels(nn.Module):
     ----------
     n_edges : sequence of int
         Number of edges of each numeric column; it has one level more.
+    dtype : torch.dtype, optional
 
     Attributes
     ----------
@@ -45,11 +46,14 @@ class Levels(nn.Module):
     starts: Tensor
     column: Tensor
 
-    def __init__(self, n_edges: Sequence[int]) -> None:
+    def __init__(
+        self, n_edges: Sequence[int], *, dtype: torch.dtype | None = None
+    ) -> None:
         super().__init__()
         self.sizes = tuple(int(n) + 1 for n in n_edges)
         most = max(n_edges, default=0)
-        self.register_buffer("edges", torch.full((len(self.sizes), most), math.inf))
+        edges = torch.full((len(self.sizes), most), math.inf, dtype=dtype)
+        self.register_buffer("edges", edges)
         sizes = torch.tensor(self.sizes, dtype=torch.long)
         # Known from the sizes, so they are not part of the state.
         self.register_buffer("starts", sizes.cumsum(0) - sizes, persistent=False)
