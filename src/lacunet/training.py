@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 from tqdm.auto import tqdm
+
+from lacunet.exceptions import LacunetError
 
 Tensors = dict[str, Tensor]
 
@@ -133,7 +136,13 @@ def train(
     Returns
     -------
     list of Epoch
-        After a ``KeyboardInterrupt``, up to there, with a warning.
+        After a ``KeyboardInterrupt``, or if a loss is not finite any more, up to
+        there, with a warning.
+
+    Raises
+    ------
+    LacunetError
+        If a loss is not finite in the first epoch.
     """
     loop = _Loop(task, optimiser, plan, generator)
     if store is not None and (found := store.read()) is not None:
@@ -181,6 +190,10 @@ class _Loop:
         with bar:
             while not self._finished(time.monotonic() - began):
                 record = self._run_epoch(began)
+                if not math.isfinite(record.train_loss + record.valid_loss):
+                    self._mind_divergence(record)
+                    return
+                self.history.append(record)
                 bar.update()
                 bar.set_postfix(
                     loss=f"{record.train_loss:.4f}", valid=f"{record.valid_loss:.4f}"
@@ -210,15 +223,28 @@ class _Loop:
         number = len(self.history) + 1
         train_loss = self._run_batches(active)
         valid_losses = [self._validate(part, number) for part in active]
-        record = Epoch(
+        return Epoch(
             number,
             train_loss / len(active),
             sum(valid_losses) / len(active),
             any(self.bests[part].epoch == number for part in active),
             time.monotonic() - began,
         )
-        self.history.append(record)
-        return record
+
+    def _mind_divergence(self, record: Epoch) -> None:
+        """Refuse weights that are no numbers; say so if there are former ones."""
+        msg = (
+            f"Got a training loss of {record.train_loss} and a validation loss of "
+            f"{record.valid_loss} in epoch {record.epoch}, but expected finite ones"
+        )
+        if not self.history:
+            msg += ". Lower the learning rate, or look for huge values in the data."
+            raise LacunetError(msg)
+        msg += (
+            ": training has stopped, and the best weights so far are kept. Lower the "
+            "learning rate if they are not good enough."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
     def _run_batches(self, active: list[int]) -> float:
         for part in active:

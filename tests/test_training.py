@@ -1,0 +1,301 @@
+"""The laws of the training loop, with a task whose losses are written by hand."""
+
+import math
+
+import pytest
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import nn
+
+from lacunet import training
+from lacunet.exceptions import LacunetError
+from lacunet.training import Plan, train
+
+
+class Steps(nn.Module):
+    """A weight that counts the steps it was given: its slope is always one."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = nn.Parameter(torch.zeros(()))
+
+
+class ScriptedTask:
+    """Validation losses by the number of steps of a part, which is that of epochs."""
+
+    def __init__(self, *scripts, n_rows=4, at_loss=None):
+        self.parts = [Steps() for _ in scripts]
+        self.n_rows = n_rows
+        self.scripts = scripts
+        self.batches = []
+        self.draws = []
+        self.at_loss = at_loss
+
+    def loss(self, part, rows, generator):
+        assert self.parts[part].training
+        self.batches.append((part, rows.tolist()))
+        self.draws.append(float(torch.rand((), generator=generator)))
+        if self.at_loss is not None:
+            self.at_loss(len(self.batches))
+        return -self.parts[part].count
+
+    def validate(self, part):
+        assert not self.parts[part].training
+        assert not torch.is_grad_enabled()
+        return float(self.scripts[part][round(self.counts()[part]) - 1])
+
+    def counts(self):
+        return [float(part.count.detach()) for part in self.parts]
+
+
+class Memory:
+    """A store that keeps every checkpoint, as a disk would: by value."""
+
+    def __init__(self, found=None):
+        self.found = found
+        self.written = []
+
+    def read(self):
+        return self.found
+
+    def write(self, tensors, content):
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        self.written.append((copies, {**content}))
+
+
+def sgd(task):
+    return torch.optim.SGD([p for part in task.parts for p in part.parameters()], lr=1)
+
+
+def run(task, *, optimiser=None, seed=0, store=None, verbose=False, **plan):
+    settings = {"max_epochs": 5, "batch_size": task.n_rows, "patience": 5, **plan}
+    return train(
+        task,
+        optimiser or sgd(task),
+        Plan(**settings),
+        torch.Generator().manual_seed(seed),
+        store=store,
+        verbose=verbose,
+    )
+
+
+# --- when it ends, and with what
+
+
+def test_each_part_keeps_its_own_best_weights():
+    task = ScriptedTask([3, 1, 2, 2, 2], [5, 4, 3, 2, 1], [0, 1, 1, 1, 1])
+    run(task)
+    assert task.counts() == [2, 5, 1]
+    assert not any(part.training for part in task.parts)
+
+
+def test_a_part_stops_after_as_many_epochs_without_a_better_loss_as_patience():
+    task = ScriptedTask([3, 1, 2, 2, 2, 0, 0, 0])
+    assert len(run(task, patience=3, max_epochs=8)) == 5
+    assert task.counts() == [2]
+
+
+def test_a_stopped_part_gets_no_more_steps_and_no_decay():
+    task = ScriptedTask([1] * 6, [6, 5, 4, 3, 2, 1])
+    seen = []
+    task.validate = lambda part: seen.append(task.counts()) or 6.0 - part * len(seen)
+    parameters = [p for part in task.parts for p in part.parameters()]
+    decaying = torch.optim.AdamW(parameters, lr=1.0, weight_decay=0.1)
+    run(task, optimiser=decaying, patience=2, max_epochs=6)
+    of_first = [count for count, _ in seen]
+    assert len(set(of_first[-3:])) == 1
+    assert [part for part, _ in task.batches] == [0, 1, 0, 1, 0, 1, 1, 1, 1]
+
+
+def test_a_loss_that_is_lower_by_less_than_tol_is_not_better():
+    losses = [1.0, 1.0 - 5e-4, 1.0 - 9e-4, 1.0 - 9.5e-4]
+    for tol, best in ((1e-3, 1), (1e-4, 3)):
+        task = ScriptedTask(losses)
+        run(task, max_epochs=4, tol=tol)
+        assert task.counts() == [best]
+
+
+def test_max_epochs_is_the_most():
+    assert len(run(ScriptedTask([5, 4, 3, 2, 1]), max_epochs=3)) == 3
+
+
+@pytest.mark.parametrize(("limit", "n_epochs"), [(0, 1), (3, 1), (5, 2), (None, 5)])
+def test_no_epoch_begins_after_the_time_limit(monkeypatch, limit, n_epochs):
+    ticks = iter(range(100))
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(ticks)))
+    # The clock is read before and after every epoch.
+    assert len(run(ScriptedTask([5, 4, 3, 2, 1]), time_limit=limit)) == n_epochs
+
+
+# --- the rows
+
+
+def test_every_row_is_in_every_epoch_once_in_another_order():
+    task = ScriptedTask([9] * 9, n_rows=7)
+    task.validate = lambda part: 1.0
+    run(task, max_epochs=2, batch_size=3)
+    assert [len(rows) for _, rows in task.batches] == [3, 3, 1] * 2
+    rows = [row for _, batch in task.batches for row in batch]
+    assert sorted(rows[:7]) == sorted(rows[7:]) == list(range(7))
+    assert rows[:7] != rows[7:]
+
+
+def test_all_parts_are_given_the_same_batches():
+    task = ScriptedTask([3, 2, 1], [3, 2, 1], n_rows=5)
+    run(task, max_epochs=3)
+    by_part = [[rows for p, rows in task.batches if p == part] for part in (0, 1)]
+    assert by_part[0] == by_part[1]
+
+
+def test_the_generator_is_the_only_source_of_chance():
+    before = torch.get_rng_state()
+    tasks = [ScriptedTask([5, 4, 3, 2, 1], n_rows=9) for _ in range(3)]
+    for task, seed in zip(tasks, (0, 0, 1), strict=True):
+        run(task, seed=seed)
+    assert tasks[0].batches == tasks[1].batches != tasks[2].batches
+    assert tasks[0].draws == tasks[1].draws != tasks[2].draws
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# --- what is told
+
+
+def test_the_history_tells_every_epoch():
+    history = run(ScriptedTask([3, 1, 2], [5, 5, 5]), max_epochs=3, patience=1)
+    assert [record.epoch for record in history] == [1, 2, 3]
+    assert [record.valid_loss for record in history] == [4.0, 3.0, 2.0]
+    assert [record.best for record in history] == [True, True, False]
+    # Minus the number of steps before; the second part stops after two epochs.
+    assert [record.train_loss for record in history] == [0.0, -1.0, -2.0]
+    seconds = [record.seconds for record in history]
+    assert 0 < seconds[0] < seconds[1] < seconds[2]
+
+
+def test_the_training_loss_is_a_mean_over_rows_not_over_batches():
+    task = ScriptedTask([1.0] * 4, n_rows=4)
+    (record,) = run(task, max_epochs=1, batch_size=3)
+    assert record.train_loss == (3 * 0.0 + 1 * -1.0) / 4
+
+
+def test_verbose_shows_a_bar_with_both_losses(capsys):
+    run(ScriptedTask([3, 2, 1]), max_epochs=3, verbose=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "3/3" in err
+    assert "loss=-2.0000" in err
+    assert "valid=1.0000" in err
+
+
+def test_it_is_silent_otherwise(capsys):
+    run(ScriptedTask([3, 2, 1]), max_epochs=3)
+    assert capsys.readouterr() == ("", "")
+
+
+# --- interruptions
+
+
+def interrupt_at(number):
+    def hook(n_batches):
+        if n_batches == number:
+            raise KeyboardInterrupt
+
+    return hook
+
+
+def test_an_interrupt_in_the_middle_of_an_epoch_keeps_the_best_weights():
+    task = ScriptedTask([9, 9, 9, 3, 9, 4, 9], n_rows=4, at_loss=interrupt_at(6))
+    with pytest.warns(UserWarning, match="interrupted after 2 epochs. The best wei"):
+        history = run(task, batch_size=2)
+    assert [record.valid_loss for record in history] == [9.0, 3.0]
+    assert task.counts() == [4]
+    assert not task.parts[0].training
+
+
+def test_an_interrupt_in_the_first_epoch_leaves_what_there_is():
+    task = ScriptedTask([9, 9], n_rows=4, at_loss=interrupt_at(2))
+    with pytest.warns(UserWarning, match="interrupted after 0 epochs"):
+        assert run(task, batch_size=2) == []
+    assert task.counts() == [1]
+    assert not task.parts[0].training
+
+
+def test_other_errors_are_not_swallowed():
+    def fail(n_batches):
+        msg = "broken"
+        raise RuntimeError(msg)
+
+    with pytest.raises(RuntimeError, match="broken"):
+        run(ScriptedTask([1], at_loss=fail))
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_first_loss_that_is_no_number_is_an_error(loss):
+    with pytest.raises(LacunetError, match=r"(nan|inf) in epoch 1.*Lower the learning"):
+        run(ScriptedTask([loss, 1, 1]))
+
+
+def test_a_later_loss_that_is_no_number_ends_training_with_a_warning():
+    task = ScriptedTask([3, 2, math.nan, 1])
+    store = Memory()
+    with pytest.warns(ConvergenceWarning, match=r"nan in epoch 3.*best weights so far"):
+        history = run(task, store=store)
+    assert [record.valid_loss for record in history] == [3.0, 2.0]
+    assert task.counts() == [2]
+    assert len(store.written) == 2
+
+
+# --- checkpoints
+
+
+def small_task():
+    return ScriptedTask([4, 3, 5, 2, 2.5, 1], [1, 2, 3, 4, 5, 6], n_rows=6)
+
+
+def adam(task):
+    parameters = [p for part in task.parts for p in part.parameters()]
+    return torch.optim.AdamW(parameters, lr=1.0)
+
+
+def facts(task, history):
+    """Return all that may not depend on a break: the seconds may."""
+    return task.counts(), [record[:4] for record in history]
+
+
+@pytest.mark.parametrize("n_done", [1, 2, 3, 4, 5])
+def test_training_that_goes_on_ends_as_if_it_had_not_stopped(n_done):
+    whole, store = small_task(), Memory()
+    history = run(whole, optimiser=adam(whole), store=store, max_epochs=6, patience=2)
+    again = small_task()
+    resumed = Memory(store.written[n_done - 1])
+    rest = run(again, optimiser=adam(again), store=resumed, max_epochs=6, patience=2)
+    assert facts(again, rest) == facts(whole, history)
+    assert again.batches == whole.batches[-len(again.batches) :]
+    assert again.draws == whole.draws[-len(again.draws) :]
+    assert len(resumed.written) == len(store.written) - n_done
+
+
+def test_a_finished_training_is_not_gone_on_with():
+    store = Memory()
+    first = small_task()
+    history = run(first, store=store, max_epochs=3)
+    again = small_task()
+    same = run(again, store=Memory(store.written[-1]), max_epochs=3)
+    assert again.batches == []
+    assert facts(again, same) == facts(first, history)
+
+
+def test_more_epochs_can_be_asked_for():
+    store = Memory()
+    run(small_task(), store=store, max_epochs=2)
+    more, whole = small_task(), small_task()
+    history = run(more, store=Memory(store.written[-1]), max_epochs=6)
+    assert facts(more, history) == facts(whole, run(whole, max_epochs=6))
+
+
+def test_the_clock_goes_on_from_the_checkpoint():
+    store = Memory()
+    run(small_task(), store=store, max_epochs=1)
+    tensors, content = store.written[-1]
+    content["history"][0][-1] = 100.0
+    history = run(small_task(), store=Memory((tensors, content)), time_limit=100.0)
+    assert len(history) == 1
