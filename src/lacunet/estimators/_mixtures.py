@@ -79,7 +79,7 @@ def fit_density(
 
 def fit_levels(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> MixedComponents:
     """Fit latent classes to a table of levels alone."""
-    n_classes = _few_enough(_N_CLASSES, len(encoded))
+    n_classes = _few_enough(_N_CLASSES, len(encoded), encoded)
     mixture = IncompleteGaussianMixture(n_classes)
     return _fit(mixture, encoded, sizes, seed)
 
@@ -158,17 +158,19 @@ def choose_mixture(
     """
     shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
     n_held_back = len(shuffled) // 5
+    enough = n_held_back >= _FEWEST_HELD_BACK and encoded.shape[1] - sum(sizes) >= 2
+    held_back, rest = encoded[shuffled[:n_held_back]], encoded[shuffled[n_held_back:]]
+    fitted = rest if enough else encoded
     mixtures = [
         IncompleteGaussianMixture(
-            _few_enough(n_components, len(encoded)),
+            _few_enough(n_components, len(encoded), fitted),
             covariance_type=covariance_type,
             reg_covar=reg_covar,
         )
         for covariance_type, n_components in candidates
     ]
-    if n_held_back < _FEWEST_HELD_BACK or encoded.shape[1] - sum(sizes) < 2:
+    if not enough:
         return mixtures[0]
-    held_back, rest = encoded[shuffled[:n_held_back]], encoded[shuffled[n_held_back:]]
     scores = [_held_out_score(m, rest, held_back, sizes, seed) for m in mixtures]
     scores[0] += margin
     return mixtures[int(np.argmax(scores))]
@@ -188,6 +190,16 @@ def _held_out_score(
     return float(total) / max(1, int((~np.isnan(held_back)).sum()))
 
 
-def _few_enough(n_components: int, n_rows: int) -> int:
-    """Return at most a component for ten rows."""
-    return max(1, min(n_components, n_rows // 10))
+def _few_enough(n_components: int, n_rows: int, encoded: np.ndarray) -> int:
+    """Return at most a component for ten rows, and for each row that is distinct."""
+    few = max(1, min(n_components, n_rows // 10))
+    missing = np.isnan(encoded)
+    columns = np.argsort(missing.sum(0), kind="stable")
+    # Rows that differ in some columns, all of them observed there, are distinct.
+    most, width = 1, 1
+    while most < few and width < 2 * len(columns):
+        chosen = columns[:width]
+        rows = encoded[:, chosen][~missing[:, chosen].any(1)]
+        most = max(most, len(np.unique(rows, axis=0)))
+        width *= 2
+    return min(few, most)

@@ -1,0 +1,137 @@
+"""The densities that networks start from."""
+
+import numpy as np
+import pytest
+import torch
+
+from lacunet import IncompleteGaussianMixture
+from lacunet.estimators._mixtures import (
+    choose_mixture,
+    find_edges,
+    fit_density,
+    fit_levels,
+)
+
+NAN = np.nan
+
+
+def correlated(n=300, noise=0.1):
+    rng = np.random.RandomState(0)
+    cause = rng.randn(n, 1)
+    x = (cause + noise * rng.randn(n, 4)) / np.sqrt(1 + noise**2)
+    x[rng.rand(n, 4) < 0.2] = NAN
+    return x
+
+
+def independent(n=300):
+    x = np.random.RandomState(0).randn(n, 4)
+    x[::7, 1] = NAN
+    return x
+
+
+def covariance_of(components):
+    return type(components.gaussian).__name__
+
+
+@pytest.mark.parametrize("for_network", [True, False])
+def test_auto_sees_whether_columns_depend_on_each_other(for_network):
+    fit = {"sizes": (), "seed": 0, "for_network": for_network}
+    assert covariance_of(fit_density("auto", correlated(), **fit)) == "FactorComponents"
+    assert covariance_of(fit_density("auto", independent(), **fit)) == "DiagComponents"
+
+
+def test_a_mixture_that_is_given_is_fitted_and_left_alone():
+    given = IncompleteGaussianMixture(2, covariance_type="full", random_state=3)
+    found = fit_density(given, correlated(), (), seed=0, for_network=True)
+    assert covariance_of(found) == "FullComponents"
+    assert found.gaussian.means.shape == (2, 4)
+    assert not hasattr(given, "means_")
+
+
+@pytest.mark.parametrize("density", ["auto", IncompleteGaussianMixture(2)])
+def test_the_seed_is_the_only_source_of_chance(density):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, two, other = (
+        fit_density(density, correlated(), (), seed, for_network=True).gaussian.means
+        for seed in (0, 0, 1)
+    )
+    assert torch.equal(one, two)
+    assert not torch.equal(one, other)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_a_random_state_of_the_mixture_comes_before_the_seed():
+    given = IncompleteGaussianMixture(2, random_state=5)
+    one, other = (
+        fit_density(given, correlated(), (), seed, for_network=True).gaussian.means
+        for seed in (0, 1)
+    )
+    assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 9, 25])
+def test_few_rows_get_few_components(n_rows):
+    found = fit_density("auto", independent(n_rows), (), 0, for_network=True)
+    assert len(found.gaussian.means) == max(1, min(3, n_rows // 10))
+    assert torch.isfinite(found.gaussian.means).all()
+
+
+def test_the_margin_keeps_the_first_candidate():
+    candidates = (("diag", 1), ("factor", 1))
+    for margin, chosen in ((0.0, "factor"), (100.0, "diag")):
+        mixture = choose_mixture(
+            candidates, correlated(), (), 0, margin=margin, reg_covar=1e-3
+        )
+        assert mixture.covariance_type == chosen
+        assert mixture.reg_covar == 1e-3
+
+
+def levels_of(*columns):
+    return np.hstack([np.eye(2)[column] for column in columns])
+
+
+def test_levels_are_latent_classes():
+    columns = np.random.RandomState(0).randint(2, size=(2, 100))
+    found = fit_levels(levels_of(*columns), (2, 2), seed=0)
+    assert found.sizes == (2, 2)
+    assert found.gaussian.means.shape == (4, 0)
+
+
+def test_there_are_no_more_components_than_distinct_rows():
+    column = np.random.RandomState(0).randint(2, size=100)
+    found = fit_levels(levels_of(column, column), (2, 2), seed=0)
+    assert len(found.gaussian.means) == 2
+    same = np.ones((100, 3))
+    assert len(fit_density("auto", same, (), 0, for_network=True).gaussian.means) == 1
+
+
+def test_rows_that_differ_in_their_holes_alone_are_no_distinct_rows():
+    column = np.random.RandomState(0).randint(2, size=100)
+    levels = levels_of(column, column)
+    levels[::3, :2] = levels[1::3, 2:] = NAN
+    found = fit_levels(levels, (2, 2), seed=0)
+    assert len(found.gaussian.means) == 2
+
+
+# --- edges
+
+
+def test_a_number_of_few_values_has_an_edge_between_each_two():
+    edges = find_edges(np.array([[1.0], [2.0], [NAN], [2.0], [5.0]]))
+    assert edges == [[1.5, 3.5]]
+
+
+def test_other_numbers_have_quantiles_as_edges():
+    values = np.arange(801.0)[:, None]
+    assert find_edges(values) == [[100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0]]
+
+
+@pytest.mark.parametrize("column", [[NAN, NAN], [3.0, 3.0], [3.0, NAN]])
+def test_a_number_of_one_value_or_none_has_no_edge(column):
+    assert find_edges(np.array(column)[:, None]) == [[]]
+
+
+def test_heavy_ties_give_fewer_edges():
+    values = np.r_[np.zeros(900), np.arange(1.0, 101.0)][:, None]
+    (edges,) = find_edges(values)
+    assert len(edges) == len(set(edges)) < 7
