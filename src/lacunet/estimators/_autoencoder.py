@@ -22,6 +22,82 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     It learns to give back what it is given, through a narrow layer; the loss is taken
     over observed cells, so no complete row is needed. ``transform`` fills the holes
     with what it gives back in their places.
+
+    Parameters
+    ----------
+    density : "auto" or IncompleteGaussianMixture, default="auto"
+        The density of the table; with "auto" a mixture of three Gaussians whose
+        covariances are chosen by rows held back.
+    gamma : float, default=0.01
+        Start of the paper's regulariser: the variance of a noise on observed values,
+        on the standardised scale.
+    train_density : bool, default=True
+        Train the density with the network, at a tenth of its learning rate; else it
+        stays as EM has found it.
+    density_loss_weight : float, default=0.0
+        Weight in the loss of the negative log likelihood of an observed cell, which
+        keeps the trained density a density of the data.
+    mask_augmentation : float, default=0.2
+        Mean share of a row's values that are hidden on top in training, others in each
+        step and at another rate in each row. From 0 to 0.5.
+    max_categories : int, default=32
+        Most levels of a category; the rarest beyond are pooled.
+    on_unseen_missing : {"warn", "use", "raise"}, default="warn"
+        What to do about holes, at prediction, in a column that had none in training.
+    scale : {"standard", "none"}, default="standard"
+        Bring numbers to zero mean and unit variance, or leave them as they are: images,
+        whose pixels have one scale.
+    hidden_layer_sizes : tuple of int, default=(256, 128, 64, 128, 256)
+        Widths of the hidden layers; the first is the expected layer.
+    activation : str, torch.nn.Module, callable or a pair of them, default="relu"
+        Of the hidden layers; of a pair, the second is for those behind the first. The
+        paper has ``("relu", "sigmoid")`` and ``out_activation="sigmoid"``.
+    out_activation : str, torch.nn.Module or callable, default="identity"
+        Of the outputs, on the scale of the inputs.
+    max_epochs : int, default=200
+        Training stops earlier, when the loss on rows held back stops falling; the best
+        weights are kept.
+    batch_size : int or "auto", default="auto"
+        With "auto" from 64 to 512, by the number of rows.
+    lr : float, default=0.001
+        Learning rate of AdamW.
+    weight_decay : float, default=0.0
+        Of the network; the density has none.
+    validation_fraction : float, default=0.2
+        Share of the rows that are held back, from 0.01 to 0.5.
+    time_limit : float, default=None
+        Seconds after which no epoch of training begins; at least one is run.
+    device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+    verbose : int, default=0
+        Show a progress bar.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is drawn. The order of the rows has no influence.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        From the encoded table to itself.
+    density_ : GaussianMixtureDensity or MixedMixtureDensity
+        Of the encoded table.
+    history_ : list of Epoch
+        Epoch, training and validation loss, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import LacunetAutoencoder
+    >>> x = np.linspace(-1, 1, 200)
+    >>> X = np.column_stack([x, 2 * x, -x])
+    >>> X[::3, 1] = np.nan
+    >>> model = LacunetAutoencoder(hidden_layer_sizes=(16, 1, 16), random_state=0)
+    >>> filled = model.fit_transform(X)
+    >>> bool(np.isnan(filled).any())
+    False
+    >>> model.encode(X).shape
+    (200, 1)
     """
 
     def __init__(

@@ -362,7 +362,8 @@ class NetworkEstimator(DensityEstimator):
         return max(1, _BLOCK_BUDGET // (each * widest * max(1, draws)))
 
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
+        shares = self.module_.network_shares[:, None, None]
         if not draws:
-            return criterion.predict(self.module_(x)).mean(0)
+            return (criterion.predict(self.module_(x)) * shares).sum(0)
         outputs = self.module_.forward_draws(x, draws)  # (networks, n, batch, out)
-        return criterion.predict(outputs).mean((0, 1))
+        return (criterion.predict(outputs).mean(1) * shares).sum(0)

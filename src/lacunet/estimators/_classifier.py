@@ -129,7 +129,105 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
 
 
 class LacunetClassifier(LabelledEstimator):
-    """Neural networks that classify rows with missing values as they are."""
+    """Neural networks that classify rows with missing values as they are.
+
+    Takes arrays and frames (pandas, polars, arrow) of numbers, categories, booleans and
+    dates, with holes anywhere: no imputer, no scaler and no encoder goes before it. A
+    density fitted by EM says what a missing value may have been, and the first layer of
+    each network answers with its expected activation under it (the paper's theorem
+    3.1). Density and networks are then trained together.
+
+    Parameters
+    ----------
+    density : "auto" or IncompleteGaussianMixture, default="auto"
+        The density of the table. With "auto" the networks see the table in two views:
+        numbers as they are, under a mixture of Gaussians whose covariances are chosen
+        by rows held back (diagonal, or with factors where columns depend on each other
+        plainly); and numbers as levels, between quantiles, under latent classes. The
+        share of each view in the prediction is chosen by rows held back too. Give a
+        mixture with the parameters that you want for one view under that mixture.
+    gamma : float, default=0.01
+        Start of the paper's regulariser: the variance of a noise on observed values,
+        on the standardised scale.
+    train_density : bool, default=True
+        Train the density with the networks, at a tenth of their learning rate; else it
+        stays as EM has found it.
+    density_loss_weight : float, default=0.0
+        Weight in the loss of the negative log likelihood of an observed cell, which
+        keeps the trained density a density of the data.
+    indicator : bool or "auto", default="auto"
+        Whether the networks are told which values are missing: of all columns with
+        holes, of none, or of those whose holes go with the target by a test.
+    mask_augmentation : float, default=0.2
+        Mean share of a row's values that are hidden on top in training, others in each
+        step and at another rate in each row. From 0 to 0.5.
+    max_categories : int, default=32
+        Most levels of a category; the rarest beyond are pooled.
+    on_unseen_missing : {"warn", "use", "raise"}, default="warn"
+        What to do about holes, at prediction, in a column that had none in training.
+    hidden_layer_sizes : tuple of int, default=(64, 64)
+        Widths of the hidden layers of each network; the first is the expected layer.
+    activation : str, torch.nn.Module or callable, default="gelu"
+        Of the hidden layers. Models with a name here can be saved.
+    dropout : float, default=0.1
+        Share of hidden units that are dropped in training.
+    n_networks : int, default=10
+        Number of networks, of both views together. Each holds other rows back; their
+        predictions are averaged.
+    max_epochs : int, default=200
+        Training of a view stops earlier, when its loss on rows held back stops falling;
+        the best weights are kept.
+    batch_size : int or "auto", default="auto"
+        With "auto" from 64 to 512, by the number of rows.
+    lr : float, default=0.003
+        Learning rate of AdamW.
+    weight_decay : float, default=0.01
+        Of the networks; the density has none.
+    validation_fraction : float, default=0.2
+        Share of the rows that each network holds back, from 0.01 to 0.5.
+    time_limit : float, default=None
+        Seconds after which no epoch of training begins; at least one is run.
+    propagate : {"expectation", "sample"}, default="expectation"
+        What predictions are made of: the mean response of the first layer, as in the
+        paper, or the mean prediction for draws of what is missing. The latter is slower
+        and knows better what it does not know, where much is missing that was not in
+        training.
+    n_samples : int, default=64
+        Number of draws; the same for each row, and spread evenly.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes.
+    device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+    verbose : int, default=0
+        Show a progress bar.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is drawn. The order of the rows has no influence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    module_ : torch.nn.Module
+        From the encoded table to the outputs of all networks, one row of them each.
+    density_ : GaussianMixtureDensity or MixedMixtureDensity
+        Of the encoded table, numbers as they are.
+    history_ : list of Epoch
+        Epoch, training and validation loss, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import LacunetClassifier
+    >>> rng = np.random.RandomState(0)
+    >>> X = rng.randn(300, 3)
+    >>> y = np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
+    >>> X[rng.rand(300, 3) < 0.2] = np.nan
+    >>> model = LacunetClassifier(n_networks=2, max_epochs=20, random_state=0)
+    >>> model = model.fit(X, y)
+    >>> model.predict([[2.0, 2.0, np.nan], [np.nan, -2.0, 0.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
 
     def __init__(
         self,

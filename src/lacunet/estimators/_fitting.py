@@ -186,7 +186,7 @@ def fit_branches(
         setting.criterion,
         extras,
     )
-    return train(
+    history = train(
         task,
         _optimiser(module, parameters),
         _plan(parameters, len(samples.x)),
@@ -194,6 +194,8 @@ def fit_branches(
         store=store,
         verbose=bool(parameters["verbose"]),
     )
+    module.shares.copy_(torch.tensor(task.blend()))
+    return history
 
 
 def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds:

@@ -223,15 +223,24 @@ class Branches(nn.Module):
     ----------
     branches : sequence of Branch
 
+    Attributes
+    ----------
+    shares : Tensor of shape (branches,)
+        Weight of each view in the mean prediction; they sum to one.
+
     Shape
     -----
     - Input: (batch, width), the encoded table
     - Output: (networks, batch, out)
     """
 
+    shares: Tensor
+
     def __init__(self, branches: Sequence[Branch]) -> None:
         super().__init__()
         self.branches = nn.ModuleList(branches)
+        even = torch.full((len(branches),), 1.0 / len(branches), dtype=torch.float32)
+        self.register_buffer("shares", even)
 
     @classmethod
     def from_shapes(cls, shapes: Sequence[BranchShape], body: BodyShape) -> Self:
@@ -252,6 +261,13 @@ class Branches(nn.Module):
         for branch in self.branches:
             assert isinstance(branch, Branch)
             yield branch
+
+    @property
+    def network_shares(self) -> Tensor:
+        """Weight of each network in the mean prediction, (networks,)."""
+        counts = [branch.networks.n_networks for branch in self]
+        repeats = torch.tensor(counts, device=self.shares.device)
+        return (self.shares / repeats).repeat_interleave(repeats)
 
     @property
     def out_features(self) -> int:

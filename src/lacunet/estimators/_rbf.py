@@ -20,6 +20,91 @@ class LacunetRBFClassifier(LabelledEstimator):
     Radial units with diagonal variances, expected over what is missing (theorem 3.2),
     then a linear layer and softmax. Centres start at training rows, filled by the
     density; variances start at ``|N(0, 1)|``.
+
+    Parameters
+    ----------
+    n_units : int, default=50
+        Number of radial units.
+    normalise : bool, default=True
+        Divide the responses of a row by their sum, as the authors' code does. Raw
+        densities under- or overflow beyond a few dozen columns.
+    density : "auto" or IncompleteGaussianMixture, default="auto"
+        The density of the table; with "auto" a mixture of three Gaussians whose
+        covariances are chosen by rows held back.
+    gamma : float, default=0.01
+        Start of the paper's regulariser: the variance of a noise on observed values,
+        on the standardised scale.
+    train_density : bool, default=True
+        Train the density with the networks, at a tenth of their learning rate; else it
+        stays as EM has found it.
+    density_loss_weight : float, default=0.0
+        Weight in the loss of the negative log likelihood of an observed cell, which
+        keeps the trained density a density of the data.
+    indicator : bool or "auto", default=False
+        Whether the networks are told which values are missing: of all columns with
+        holes, of none, or of those whose holes go with the target by a test.
+    mask_augmentation : float, default=0.0
+        Mean share of a row's values that are hidden on top in training, others in each
+        step and at another rate in each row. From 0 to 0.5.
+    max_categories : int, default=32
+        Most levels of a category; the rarest beyond are pooled.
+    on_unseen_missing : {"warn", "use", "raise"}, default="warn"
+        What to do about holes, at prediction, in a column that had none in training.
+    n_networks : int, default=1
+        Number of networks; each holds other rows back, and their predictions are
+        averaged.
+    max_epochs : int, default=200
+        Training stops earlier, when the loss on rows held back stops falling; the best
+        weights are kept.
+    batch_size : int or "auto", default="auto"
+        With "auto" from 64 to 512, by the number of rows.
+    lr : float, default=0.01
+        Learning rate of AdamW.
+    weight_decay : float, default=0.0001
+        Of the networks; the density has none.
+    validation_fraction : float, default=0.2
+        Share of the rows that each network holds back, from 0.01 to 0.5.
+    time_limit : float, default=None
+        Seconds after which no epoch of training begins; at least one is run.
+    propagate : {"expectation", "sample"}, default="expectation"
+        What predictions are made of: the mean response of the radial units, as in the
+        paper, or the mean prediction for draws of what is missing. The latter is slower
+        and knows better what it does not know, where much is missing that was not in
+        training.
+    n_samples : int, default=64
+        Number of draws; the same for each row, and spread evenly.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes.
+    device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+    verbose : int, default=0
+        Show a progress bar.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is drawn. The order of the rows has no influence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    module_ : torch.nn.Module
+        From the encoded table to the outputs of all networks, one row of them each.
+    density_ : GaussianMixtureDensity or MixedMixtureDensity
+        Of the encoded table.
+    history_ : list of Epoch
+        Epoch, training and validation loss, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import LacunetRBFClassifier
+    >>> rng = np.random.RandomState(0)
+    >>> X = rng.randn(300, 2)
+    >>> y = (X**2).sum(1) > 1
+    >>> X[rng.rand(300, 2) < 0.2] = np.nan
+    >>> model = LacunetRBFClassifier(n_units=20, max_epochs=50, random_state=0)
+    >>> model.fit(X, y).predict([[0.0, 0.0], [3.0, np.nan]])
+    array([False,  True])
     """
 
     def __init__(

@@ -12,6 +12,8 @@ from lacunet.estimators._network import Branch, Branches
 
 # Rows that are validated at once.
 _BLOCK = 4096
+# The loss, summed over rows, that one view alone must spare to be taken alone.
+_EVEN_ROWS = 5.0
 
 
 @dataclass(frozen=True)
@@ -192,16 +194,40 @@ class NetworkTask:
 
     def validate(self, part: int) -> float:
         """Return the loss of the mean prediction of the networks that may judge."""
+        return self._mean_loss(*self._judge(part))
+
+    def _mean_loss(self, predictions: Tensor, rows: Rows) -> float:
+        losses = self._criterion.score(predictions, rows.targets)
+        return float((losses * rows.weights).sum() / rows.weights.sum())
+
+    def _judge(self, part: int) -> tuple[Tensor, Rows]:
+        """Return mean predictions of rows by the networks that did not see them."""
         branch = self._branch(part)
-        total, mass = 0.0, 0.0
+        means, blocks = [], []
         for rows, judges in self._validation_blocks(branch):
             outputs = self._criterion.predict(branch(rows.x))
             shares = judges / judges.sum(0)
-            means = (outputs * shares[..., None]).sum(0)
-            losses = self._criterion.score(means, rows.targets)
-            total += float((losses * rows.weights).sum())
-            mass += float(rows.weights.sum())
-        return total / mass
+            means.append((outputs * shares[..., None]).sum(0))
+            blocks.append(rows)
+        return torch.cat(means), Rows(*map(torch.cat, zip(*blocks, strict=True)))
+
+    @torch.no_grad()
+    def blend(self) -> list[float]:
+        """Return the share of each part in the mean prediction that judges best.
+
+        Shares that are far from even must earn it: few rows hardly move them.
+        """
+        if len(self.parts) != 2:
+            return [1.0 / len(self.parts)] * len(self.parts)
+        (first, rows), (second, _) = self._judge(0), self._judge(1)
+        pull = _EVEN_ROWS / len(rows.x)
+        losses = {
+            share: self._mean_loss(torch.lerp(second, first, share), rows)
+            + pull * (2.0 * share - 1.0) ** 2
+            for share in torch.linspace(0.0, 1.0, 21).tolist()
+        }
+        best = min(losses, key=lambda share: losses[share])
+        return [best, 1.0 - best]
 
     def _validation_blocks(self, branch: Branch) -> Iterator[tuple[Rows, Tensor]]:
         """Go through rows, and which networks (networks, rows) may judge them."""
