@@ -205,6 +205,7 @@ class Problem(NamedTuple):
     weights: np.ndarray  # (n_samples,)
     criterion: Criterion
     out_features: int | None  # None for the width of the encoded table
+    factors: np.ndarray | None = None  # (n_samples,), of the weights of all its rows
 
 
 class Validation(NamedTuple):
@@ -261,6 +262,7 @@ class NetworkEstimator(DensityEstimator):
             unlabelled = self._inputs.transform(
                 read_table(self, X_unlabelled, reset=False)
             )
+            unlabelled = unlabelled[canonical_order(unlabelled)]
         judged = self._encode_validation(valid)
         setting = self._setting(problem, samples, store)
         if store is not None:
@@ -283,7 +285,7 @@ class NetworkEstimator(DensityEstimator):
 
     def _encode_training(self, table: Any, problem: Problem) -> Samples:
         """Fit the encoder, and return the rows in an order of their own."""
-        index, weights = repeat_rows(problem.weights)
+        index, weights = repeat_rows(problem.weights, problem.factors)
         if len(index) != len(problem.weights) or not (np.diff(index) == 1).all():
             table = _safe_indexing(table, index)
         encoder = self._make_encoder()
@@ -295,7 +297,8 @@ class NetworkEstimator(DensityEstimator):
         self._inputs = InputEncoder(encoder, marked)
         x = self._inputs.add_marks(encoded)
         targets = x if problem.targets is None else targets
-        order = canonical_order(x, targets, weights)
+        # Weights on another scale are others by rounding.
+        order = canonical_order(x, targets, weights.astype(np.float32))
         return Samples(x, targets, weights)[order]
 
     def _encode_validation(self, valid: Validation | None) -> Samples | None:

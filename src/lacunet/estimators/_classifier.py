@@ -14,8 +14,9 @@ from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._targets import (
     check_given,
     check_labels,
+    check_pair,
     check_weights,
-    class_weights,
+    class_factors,
     encode_labels,
 )
 from lacunet.estimators._task import CLASSIFICATION
@@ -73,11 +74,12 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         weights = check_weights(sample_weight, labels, table)
         kept = labels[weights > 0]
         self.classes_ = np.unique(kept)
-        weights = weights * class_weights(self.class_weight, labels)
+        factors = class_factors(self.class_weight, labels, weights)
         codes = np.searchsorted(self.classes_, labels).astype(np.int64)
-        problem = Problem(codes, weights, CLASSIFICATION, len(self.classes_))
+        problem = Problem(codes, weights, CLASSIFICATION, len(self.classes_), factors)
         valid = None
-        if X_val is not None:
+        if X_val is not None or y_val is not None:
+            check_pair(X_val, y_val)
             judged = encode_labels(check_labels(y_val), self.classes_, "y_val")
             valid = Validation(X_val, judged)
         return self._fit_networks(

@@ -242,7 +242,7 @@ def _read_series(series: "nw.Series[Any]") -> RawColumn:
 
 
 def _read_levels(name: Any, values: list[Any]) -> RawColumn:
-    observed = _observed(values)
+    observed = find_observed(values)
     array = _as_objects(values)
     return RawColumn(name, "category" if observed.any() else None, array, observed)
 
@@ -281,7 +281,7 @@ def read_objects(name: Any, values: list[Any]) -> RawColumn:
     -------
     RawColumn
     """
-    observed = _observed(values)
+    observed = find_observed(values)
     seen = [value for value, there in zip(values, observed, strict=True) if there]
     groups = {_group(kind, name) for kind in set(map(type, seen))}
     if not groups:
@@ -303,7 +303,8 @@ def _as_objects(values: list[Any]) -> np.ndarray:
     return array
 
 
-def _observed(values: list[Any]) -> np.ndarray:
+def find_observed(values: list[Any]) -> np.ndarray:
+    """Return which of these Python objects are none of those that mean missing."""
     # pandas is not imported here, but where it is in use its NA can be told.
     not_available = getattr(sys.modules.get("pandas"), "NA", None)
     return np.array(

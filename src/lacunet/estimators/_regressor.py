@@ -15,6 +15,8 @@ from lacunet.estimators._targets import (
     TargetScale,
     check_given,
     check_numbers,
+    check_outputs,
+    check_pair,
     check_weights,
 )
 from lacunet.estimators._task import REGRESSION
@@ -222,9 +224,12 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         targets = self._scale.forward(outputs)
         problem = Problem(targets, weights, REGRESSION, targets.shape[1])
         valid = None
-        if X_val is not None:
-            judged = check_numbers(y_val).reshape(-1, targets.shape[1])
-            valid = Validation(X_val, self._scale.forward(judged))
+        if X_val is not None or y_val is not None:
+            check_pair(X_val, y_val)
+            judged = check_numbers(y_val)
+            check_outputs(judged, numbers)
+            scaled = self._scale.forward(judged.reshape(len(judged), -1))
+            valid = Validation(X_val, scaled)
         return self._fit_networks(
             table,
             problem,

@@ -7,7 +7,9 @@ from sklearn.utils import check_random_state
 _MOST_REPEATS = 8
 
 
-def repeat_rows(sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def repeat_rows(
+    sample_weight: np.ndarray, factors: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Turn weights into rows: none for a weight of zero, several for a count.
 
     Where all weights are whole, a row of weight two is two rows, exactly. Else the
@@ -17,6 +19,8 @@ def repeat_rows(sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ----------
     sample_weight : ndarray of shape (n_samples,)
         Of at least 0, and not all of them 0.
+    factors : ndarray of shape (n_samples,), optional
+        Of the weight of each row that a sample is: they don't repeat it.
 
     Returns
     -------
@@ -28,10 +32,14 @@ def repeat_rows(sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     whole = bool((counts == sample_weight).all())
     if whole and counts.sum() <= _MOST_REPEATS * len(counts):
         index = np.repeat(np.arange(len(counts)), counts)
-        return index, np.ones(len(index))
-    index = np.flatnonzero(sample_weight)
-    weights: np.ndarray = sample_weight[index] / sample_weight[index].mean()
-    return index, weights
+        weights = np.ones(len(index))
+    else:
+        index = np.flatnonzero(sample_weight)
+        weights = sample_weight[index]
+    if factors is not None:
+        weights = weights * factors[index]
+    # Sorted, for a mean that does not depend on the order of the rows.
+    return index, weights / np.sort(weights).mean()
 
 
 def canonical_order(*tables: np.ndarray) -> np.ndarray:

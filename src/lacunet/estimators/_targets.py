@@ -11,6 +11,8 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 
+from lacunet.estimators._reading import find_observed
+
 
 def check_weights(sample_weight: Any, y: np.ndarray, X: Any) -> np.ndarray:
     """Return the weights of the rows, one for each of them."""
@@ -45,19 +47,29 @@ def check_given(y: Any, estimator: Any) -> None:
         raise ValueError(msg)
 
 
+def _check_known(y: Any) -> None:
+    """Refuse targets that are missing, whatever stands for them."""
+    values = np.asarray(y)
+    missing = False
+    if values.dtype.kind == "f":
+        missing = bool(np.isnan(values).any())
+    elif values.dtype.kind == "O":
+        missing = not find_observed(values.ravel().tolist()).all()
+    if missing:
+        msg = (
+            "Got y with missing values: Input y contains NaN, but expected a target "
+            "for each row. Give the rows without one as X_unlabelled: they still teach "
+            "the density."
+        )
+        raise ValueError(msg)
+
+
 def check_labels(y: Any) -> np.ndarray:
     """Return the labels as a vector of known values."""
+    _check_known(y)
     labels: np.ndarray = column_or_1d(y, warn=True)
     if labels.dtype.kind in "fc":
         check_array(labels, ensure_2d=False, input_name="y")
-    elif labels.dtype == object and any(
-        value is None or value != value for value in labels
-    ):
-        msg = (
-            "Got y with missing labels, but expected one for each row. Give the rows "
-            "without a label as X_unlabelled: they still teach the density."
-        )
-        raise ValueError(msg)
     check_classification_targets(labels)
     return labels
 
@@ -74,10 +86,38 @@ def encode_labels(labels: np.ndarray, classes: np.ndarray, name: str) -> np.ndar
     return np.searchsorted(classes, labels).astype(np.int64)
 
 
-def class_weights(class_weight: Any, y: np.ndarray) -> np.ndarray:
-    """Return the weight of each row's class."""
-    weights: np.ndarray = compute_sample_weight(class_weight, y)
-    return weights
+def class_factors(
+    class_weight: Any, labels: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return the weight of each row's class; rows count by their own weights."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        _, codes = np.unique(labels, return_inverse=True)
+        masses = np.bincount(codes, weights)
+        even = masses.sum() / np.count_nonzero(masses)
+        # A class whose rows are all left out has no mass, and needs none.
+        balanced: np.ndarray = even / np.where(masses > 0, masses, 1.0)[codes]
+        return balanced
+    factors: np.ndarray = compute_sample_weight(class_weight, labels)
+    return factors
+
+
+def check_pair(X_val: Any, y_val: Any) -> None:
+    """Refuse rows to validate on without their targets, and the other way round."""
+    for given, other, missing in (("X_val", y_val, "y_val"), ("y_val", X_val, "X_val")):
+        if other is None:
+            msg = f"Got {given} without {missing}, but expected both or none of them."
+            raise ValueError(msg)
+    check_consistent_length(X_val, y_val)
+
+
+def check_outputs(y_val: np.ndarray, y: np.ndarray) -> None:
+    """Refuse targets to validate on of another shape than those to learn from."""
+    if y_val.shape[1:] != y.shape[1:]:
+        msg = (
+            f"Got y_val of shape {y_val.shape}, but expected as many outputs as y of "
+            f"shape {y.shape} has."
+        )
+        raise ValueError(msg)
 
 
 class TargetScale(NamedTuple):
@@ -106,6 +146,7 @@ class TargetScale(NamedTuple):
 
 def check_numbers(y: Any) -> np.ndarray:
     """Return the targets of a regression, (n_samples,) or (n_samples, outputs)."""
+    _check_known(y)
     numbers: np.ndarray = check_array(
         y, ensure_2d=False, dtype=np.float64, input_name="y"
     )
