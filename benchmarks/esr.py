@@ -1,0 +1,40 @@
+"""Epileptic seizure recognition with values removed, split by recordings or by rows."""
+
+from collections.abc import Sequence
+
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+from benchmarks.cells import Comparison, Split
+from benchmarks.data import DataFolder
+from benchmarks.uci import remove
+
+SHARES = (25, 50, 75, 90)  # percent
+SETS = tuple(
+    f"esr-{kind}-{share}" for kind in ("recordings", "rows") for share in SHARES
+)
+METHODS = ("lacunet", "lacunet-diag3", "mlp", "hgb")
+TEST_SHARE = 0.2
+QUICK_ROWS = 500
+
+
+def comparisons(
+    folder: DataFolder, names: Sequence[str], *, quick: bool = False
+) -> list[Comparison]:
+    return [
+        Comparison(name, 1, lambda name=name: [make_split(folder, name, quick=quick)])
+        for name in names
+    ]
+
+
+def make_split(folder: DataFolder, name: str, *, quick: bool) -> Split:
+    _, kind, share = name.split("-")
+    table = folder.load("esr")
+    kept = slice(QUICK_ROWS if quick else None)
+    X, y = remove(table.X, int(share) / 100)[kept], table.y[kept]
+    if kind == "recordings":
+        splitter = GroupShuffleSplit(1, test_size=TEST_SHARE, random_state=0)
+        rows = next(splitter.split(X, y, table.groups[kept]))
+    else:
+        splitter = StratifiedShuffleSplit(1, test_size=TEST_SHARE, random_state=0)
+        rows = next(splitter.split(X, y))
+    return Split(X, y, *rows)

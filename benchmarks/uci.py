@@ -1,0 +1,68 @@
+"""Fifteen small tables of two classes: natural holes, or half of the values removed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks.cells import Comparison, Split
+from benchmarks.data import DataFolder
+
+NATURAL = (
+    "bands",
+    "kidney_disease",
+    "hepatitis",
+    "horse",
+    "mammographics",
+    "pima",
+    "winconsin",
+)
+COMPLETE = (
+    "australian",
+    "bank",
+    "breast_cancer",
+    "crashes",
+    "diabetes",
+    "fourclass",
+    "heart",
+    "liver_disorders",
+)
+SETS = (*NATURAL, *COMPLETE)
+# The same rows twice, or nearly: one vote each in a test of significance.
+PAIRS = (("pima", "diabetes"), ("winconsin", "breast_cancer"))
+METHODS = (
+    "lacunet",
+    "catboost",
+    "hgb",
+    "lightgbm",
+    "xgboost",
+    "mlp",
+    "logistic",
+    "knn-svc",
+    "forest",
+)
+N_FOLDS = 5
+REMOVED = 0.5
+
+
+def remove(X: np.ndarray, share: float) -> np.ndarray:
+    """Return a copy that lacks a share of its values, always the same ones."""
+    hidden = np.random.default_rng(0).random(X.shape) < share
+    return np.where(hidden, np.nan, X)
+
+
+def comparisons(
+    folder: DataFolder, names: Sequence[str], *, n_folds: int = N_FOLDS
+) -> list[Comparison]:
+    """Return the sets, of whose five folds the first ``n_folds`` are used."""
+    return [
+        Comparison(name, n_folds, lambda name=name: make_splits(folder, name))
+        for name in names
+    ]
+
+
+def make_splits(folder: DataFolder, name: str) -> list[Split]:
+    table = folder.load(name)
+    X = remove(table.X, REMOVED) if name in COMPLETE else table.X
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
+    return [Split(X, table.y, *rows) for rows in folds.split(X, table.y)]
