@@ -7,10 +7,10 @@ PYTEST_ARGS ?= # for instance -m slow
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs
+.PHONY: help demo test check format bench bench-estimators docs
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(ENV) ## train on digits with a hole in every image; prints errors, writes a picture
 	$(BIN)/python examples/demo.py
@@ -30,6 +30,10 @@ format: $(ENV) ## format the code and fix what the linter can fix
 
 bench: $(ENV) ## measure speed and memory; prints a table
 	$(BIN)/python -m benchmarks.run
+
+bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names the data folder
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting]"
+	$(BIN)/python -m benchmarks.estimators
 
 docs: $(ENV) ## check the links of README.md and docs
 	$(BIN)/python docs/check_links.py

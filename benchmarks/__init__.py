@@ -1,1 +1,1 @@
-"""Speed and memory of the core, measured against references in the same run."""
+"""Speed and memory of the core, and the estimators beside others, in the same run."""
