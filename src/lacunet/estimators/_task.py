@@ -157,6 +157,9 @@ class NetworkTask:
         total = (losses * shares).sum(1) / shares.sum(1).clamp_min(1e-6)
         return total.sum() + self._density_loss(branch, x, generator)
 
+    def _branches(self) -> list[Branch]:
+        return [self._branch(part) for part in range(len(self.parts))]
+
     def _branch(self, part: int) -> Branch:
         branch = self.parts[part]
         assert isinstance(branch, Branch)
@@ -220,6 +223,11 @@ class NetworkTask:
         if len(self.parts) != 2:
             return [1.0 / len(self.parts)] * len(self.parts)
         (first, rows), (second, _) = self._judge(0), self._judge(1)
+        of_first, of_second = (self._judges(b).any(0) for b in self._branches())
+        # A view with fewer networks judges fewer rows.
+        both = of_first & of_second
+        first, second = first[both[of_first]], second[both[of_second]]
+        rows = Rows(*(tensor[both[of_first]] for tensor in rows))
         pull = _EVEN_ROWS / len(rows.x)
         losses = {
             share: self._mean_loss(torch.lerp(second, first, share), rows)
@@ -231,17 +239,21 @@ class NetworkTask:
 
     def _validation_blocks(self, branch: Branch) -> Iterator[tuple[Rows, Tensor]]:
         """Go through rows, and which networks (networks, rows) may judge them."""
-        if self._valid is not None:
-            rows, judges = (
-                self._valid,
-                torch.ones(branch.networks.n_networks, len(self._valid.x)),
-            )
-        else:
-            judges = self._folds.held_back(branch)
-            judged = judges.any(0)
-            if not bool(judged.any()):  # too few rows to hold any back
-                judged, judges = ~judged, ~judges
-            rows, judges = Rows(*(t[judged] for t in self._rows)), judges[:, judged]
+        judges = self._judges(branch)
+        judged = judges.any(0)
+        given = self._rows if self._valid is None else self._valid
+        rows = Rows(*(tensor[judged] for tensor in given))
         blocks = zip(*(t.split(_BLOCK) for t in rows), strict=True)
-        for block, of_block in zip(blocks, judges.split(_BLOCK, 1), strict=True):
+        for block, of_block in zip(
+            blocks, judges[:, judged].split(_BLOCK, 1), strict=True
+        ):
             yield Rows(*block), of_block.to(block[0])
+
+    def _judges(self, branch: Branch) -> Tensor:
+        """Return which networks may judge which rows, (networks, rows)."""
+        if self._valid is not None:
+            everyone = (branch.networks.n_networks, len(self._valid.x))
+            return torch.ones(everyone, dtype=torch.bool, device=self._valid.x.device)
+        judges = self._folds.held_back(branch)
+        # With too few rows to hold any back, all may.
+        return judges if bool(judges.any()) else ~judges

@@ -1,0 +1,107 @@
+"""Small estimators that fit in a moment, and small tables with holes."""
+
+import datetime
+import functools
+
+import numpy as np
+import pandas as pd
+
+from lacunet import (
+    IncompleteGaussianMixture,
+    LacunetAutoencoder,
+    LacunetClassifier,
+    LacunetImputer,
+    LacunetRBFClassifier,
+    LacunetRegressor,
+)
+
+NAN = np.nan
+_NETWORK = {"hidden_layer_sizes": (8,), "max_epochs": 3, "random_state": 0}
+
+
+def classifier(**options):
+    return LacunetClassifier(**{**_NETWORK, "n_networks": 2, **options})
+
+
+def regressor(**options):
+    settings = {**_NETWORK, "n_networks": 2, "density": IncompleteGaussianMixture(2)}
+    return LacunetRegressor(**{**settings, **options})
+
+
+def rbf(**options):
+    density = IncompleteGaussianMixture(2)
+    settings = {"n_units": 5, "max_epochs": 3, "random_state": 0, "density": density}
+    return LacunetRBFClassifier(**{**settings, **options})
+
+
+def autoencoder(**options):
+    density = IncompleteGaussianMixture(2)
+    return LacunetAutoencoder(**{**_NETWORK, "density": density, **options})
+
+
+def imputer(**options):
+    density = IncompleteGaussianMixture(2)
+    return LacunetImputer(**{"random_state": 0, "density": density, **options})
+
+
+PREDICTORS = {"classifier": classifier, "regressor": regressor, "rbf": rbf}
+NETWORKS = {**PREDICTORS, "autoencoder": autoencoder}
+ALL = {**NETWORKS, "imputer": imputer}
+
+
+def numbers(n=60, *, holes=0.2, seed=0):
+    """Return an array of four columns with holes, and classes that go with it."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 4)
+    y = (X[:, 0] + 0.5 * X[:, 1] + 0.2 * rng.randn(n) > 0).astype(int)
+    X[rng.rand(n, 4) < holes] = NAN
+    return X, y
+
+
+def frame(n=60, *, seed=0):
+    """Return a pandas frame of numbers, categories and dates with holes."""
+    rng = np.random.RandomState(seed)
+    cause = rng.randn(n)
+
+    def holed(values, dtype=None):
+        column = pd.Series(values, dtype=dtype)
+        return column.where(rng.rand(n) > 0.15)
+
+    days = [datetime.datetime(2020, 1, 1) + datetime.timedelta(int(d)) for d in cause]
+    return pd.DataFrame(
+        {
+            "number": holed(cause + 0.1 * rng.randn(n)),
+            "whole": holed(np.round(10 * cause).astype(int), "Int64"),
+            "town": holed(np.where(cause > 0, "Rome", "Bonn"), "category"),
+            "text": holed(np.where(rng.rand(n) > 0.5, "x", "y"), "str"),
+            "flag": cause > 0.5,
+            "maybe": holed(cause > 0.3, "boolean"),
+            "day": holed(pd.to_datetime(days)),
+        }
+    ), (cause > 0).astype(int)
+
+
+@functools.cache
+def fitted(name, table=numbers):
+    """Return an estimator that is fitted already, which no test may change."""
+    return ALL[name]().fit(*table())
+
+
+def predictions(model, X):
+    """Return what a model of any kind says of a table, as numbers."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    if hasattr(model, "predict"):
+        return model.predict(X)
+    filled = model.transform(X)
+    return np.asarray(filled) if isinstance(filled, np.ndarray) else cells(filled)
+
+
+def cells(frame):
+    """Return the cells of a pandas frame as they are, as objects."""
+    return frame.astype(object).to_numpy()
+
+
+def history_of(model):
+    """Return the records of training but for the seconds, which no one can repeat."""
+    return [record[:4] for record in getattr(model, "history_", [])]
