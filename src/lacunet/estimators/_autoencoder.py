@@ -243,7 +243,14 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
 
     def _body(self, out_features: int) -> BodyShape:
         given: Any = self.activation
-        first, later = given if isinstance(given, (tuple, list)) else (given, given)
+        pair = given if isinstance(given, (tuple, list)) else (given, given)
+        if len(pair) != 2:
+            msg = (
+                f"Got activation={given!r}, but expected one, or a pair: of the first "
+                f"layer, and of those behind it."
+            )
+            raise ValueError(msg)
+        first, later = pair
         return BodyShape(
             tuple(self.hidden_layer_sizes),
             out_features,
