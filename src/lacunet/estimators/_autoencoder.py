@@ -92,7 +92,9 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     >>> x = np.linspace(-1, 1, 200)
     >>> X = np.column_stack([x, 2 * x, -x])
     >>> X[::3, 1] = np.nan
-    >>> model = LacunetAutoencoder(hidden_layer_sizes=(16, 1, 16), random_state=0)
+    >>> model = LacunetAutoencoder(
+    ...     hidden_layer_sizes=(16, 1, 16), max_epochs=20, random_state=0
+    ... )
     >>> filled = model.fit_transform(X)
     >>> bool(np.isnan(filled).any())
     False

@@ -173,9 +173,9 @@ class LacunetClassifier(LabelledEstimator):
         Of the hidden layers. Models with a name here can be saved.
     dropout : float, default=0.1
         Share of hidden units that are dropped in training.
-    n_networks : int, default=10
+    n_networks : int or "auto", default="auto"
         Number of networks, of both views together. Each holds other rows back; their
-        predictions are averaged.
+        predictions are averaged. With "auto" ten, and four from 5000 rows on.
     max_epochs : int, default=200
         Training of a view stops earlier, when its loss on rows held back stops falling;
         the best weights are kept.
@@ -245,7 +245,7 @@ class LacunetClassifier(LabelledEstimator):
         hidden_layer_sizes: tuple[int, ...] = (64, 64),
         activation: ActivationLike = "gelu",
         dropout: float = 0.1,
-        n_networks: int = 10,
+        n_networks: int | Literal["auto"] = "auto",
         max_epochs: int = 200,
         batch_size: int | Literal["auto"] = "auto",
         lr: float = 3e-3,

@@ -19,6 +19,8 @@ from lacunet.training import Epoch, Plan, train
 
 # Of the density's learning rate: EM has put it near to where it belongs.
 _DENSITY_PACE = 0.1
+# From here on networks differ less, and an epoch has more steps.
+_MANY_ROWS = 5_000
 # Fewer rows than these are not held back: there would be too few to learn from.
 _FEWEST_ROWS = 10
 
@@ -104,6 +106,8 @@ def build_branches(
     generator = torch.Generator().manual_seed(setting.seeds(0))
     rows = np.concatenate([samples.x, unlabelled])
     n_networks = parameters["n_networks"]
+    if n_networks == "auto":
+        n_networks = 10 if len(samples.x) < _MANY_ROWS else 4
     n_levels = n_networks // 2 if _sees_levels(setting) else 0
     branches = [_numbers_branch(setting, rows, n_networks - n_levels, generator)]
     if n_levels:
@@ -231,6 +235,6 @@ def _plan(parameters: dict[str, Any], n_rows: int) -> Plan:
     return Plan(
         max_epochs=parameters["max_epochs"],
         batch_size=batch_size,
-        patience=15 if n_rows < 10_000 else 8,
+        patience=15 if n_rows < _MANY_ROWS else 8,
         time_limit=parameters["time_limit"],
     )

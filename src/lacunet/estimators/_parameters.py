@@ -13,7 +13,6 @@ from lacunet.density import IncompleteGaussianMixture
 # is another choice.
 _INTEGERS = {
     "max_categories": 2,
-    "n_networks": 1,
     "max_epochs": 1,
     "n_samples": 1,
     "n_units": 1,
@@ -93,6 +92,11 @@ def _check_batch_size(value: Any) -> None:
         _check_integer(value, 1, "batch_size")
 
 
+def _check_n_networks(value: Any) -> None:
+    if value != "auto":
+        _check_integer(value, 1, "n_networks")
+
+
 def _check_time_limit(value: Any) -> None:
     if value is not None:
         _check_number(value, 0.0, math.inf, "time_limit")
@@ -112,6 +116,7 @@ _OTHERS = {
     "density": _check_density,
     "hidden_layer_sizes": _check_hidden_layer_sizes,
     "batch_size": _check_batch_size,
+    "n_networks": _check_n_networks,
     "time_limit": _check_time_limit,
     "indicator": _check_indicator,
     "gamma": _check_gamma,
