@@ -1,5 +1,6 @@
 """An autoencoder that is trained on what is observed, and fills in the rest."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._input import read_table
+from lacunet.estimators._models import check_agreement
 from lacunet.estimators._network import BodyShape
 from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._table import TableEncoder
@@ -231,6 +233,11 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
                 for block in x.split(self._block_size())
             ]
         return torch.cat(blocks).double().cpu().numpy()
+
+    def _unpack(self, content: Mapping[str, Any]) -> None:
+        super()._unpack(content)
+        width = len(self._inputs.sources)
+        check_agreement(outputs=(self.module_.out_features, width))
 
     def _outputs(self, x: Tensor) -> Tensor:
         with torch.inference_mode():

@@ -25,6 +25,8 @@ from lacunet.estimators._fitting import (
 from lacunet.estimators._input import read_table
 from lacunet.estimators._inputs import InputEncoder, choose_marked
 from lacunet.estimators._models import (
+    check_agreement,
+    check_numbers,
     find_versions,
     pack_array,
     pack_parameters,
@@ -132,10 +134,41 @@ class DensityEstimator(BaseEstimator):
         self.n_features_in_ = int(content["n_features_in"])
         if content["feature_names_in"] is not None:
             self.feature_names_in_ = unpack_array(content["feature_names_in"])
+        self._check_whole(tensors, content)
         self._unpack(content)
         module = self._networks()
         module.load_state_dict(tensors)
         module.to(find_device(self.device)).eval()
+
+    def _check_whole(
+        self, tensors: dict[str, Tensor], content: Mapping[str, Any]
+    ) -> None:
+        """Refuse what does not belong together, before room is made for it."""
+        n_columns = len(self._inputs.table.columns)
+        names = getattr(self, "feature_names_in_", [""] * n_columns)
+        check_agreement(
+            n_features_in=(self.n_features_in_, n_columns),
+            feature_names_in=(len(names), n_columns),
+        )
+        for shape in self._shapes(content):
+            levels = tuple(n + 1 for n in shape.n_edges or ())
+            n_numeric = shape.n_numeric if shape.n_edges is None else len(levels)
+            check_agreement(
+                numbers=(n_numeric, self._inputs.n_numeric),
+                levels=(shape.sizes, (*levels, *self._inputs.sizes)),
+            )
+            room = sum(tensor.numel() for tensor in tensors.values())
+            needed = shape.fewest_numbers(self._layer_sizes(content))
+            check_agreement(enough_tensors=(room >= needed, True))
+        check_numbers(tensors)
+
+    def _shapes(self, content: Mapping[str, Any]) -> list[BranchShape]:
+        """Return the shapes of all that was learned."""
+        return [BranchShape.from_state(content["density"])]
+
+    def _layer_sizes(self, content: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the widths of the layers behind the density."""
+        return ()
 
     def _networks(self) -> nn.Module:
         """Return the module that holds all that was learned."""
@@ -147,7 +180,7 @@ class DensityEstimator(BaseEstimator):
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         """Make room for what was learned, with all that was saved beside it."""
-        shape = BranchShape.from_state(content["density"])
+        (shape,) = self._shapes(content)
         self.density_ = shape.build_density().requires_grad_(False)
 
     def _read(self, X: Any) -> tuple[Any, Tensor]:
@@ -239,11 +272,17 @@ class NetworkEstimator(DensityEstimator):
         }
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
-        shapes = [BranchShape.from_state(state) for state in content["branches"]]
         body = self._body(content["out_features"])
-        self.module_ = Branches.from_shapes(shapes, body)
+        self.module_ = Branches.from_shapes(self._shapes(content), body)
         self.density_ = next(iter(self.module_)).density
         self.history_ = [Epoch(*record) for record in content["history"]]
+
+    def _shapes(self, content: Mapping[str, Any]) -> list[BranchShape]:
+        return [BranchShape.from_state(state) for state in content["branches"]]
+
+    def _layer_sizes(self, content: Mapping[str, Any]) -> tuple[int, ...]:
+        out_features = content["out_features"]
+        return (*self._body(out_features).hidden_sizes, out_features)
 
     def _fit_networks(
         self,
@@ -349,7 +388,7 @@ class NetworkEstimator(DensityEstimator):
     def _predict_mean(self, X: Any, criterion: Criterion) -> np.ndarray:
         """Return the mean prediction of all networks, (n_samples, out)."""
         _, x = self._read(X)
-        draws = self.n_samples if self.propagate == "sample" else 0
+        draws = int(self.n_samples) if self.propagate == "sample" else 0
         blocks = x.split(self._block_size(draws))
         with torch.inference_mode():
             means = [self._mean_of(block, criterion, draws) for block in blocks]
@@ -362,7 +401,8 @@ class NetworkEstimator(DensityEstimator):
             branch.networks.n_networks * branch.shape.n_components
             for branch in self.module_
         )
-        return max(1, _BLOCK_BUDGET // (each * widest * max(1, draws)))
+        # Python's own: a parameter may be an integer of numpy, from a grid.
+        return int(max(1, _BLOCK_BUDGET // (each * widest * max(1, draws))))
 
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
         shares = self.module_.network_shares[:, None, None]

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._input import read_table
 from lacunet.estimators._inputs import Indicator
-from lacunet.estimators._models import pack_array, unpack_array
+from lacunet.estimators._models import check_agreement, pack_array, unpack_array
 from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._targets import (
     check_given,
@@ -96,6 +96,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
     def _unpack(self, content: Mapping[str, Any]) -> None:
         super()._unpack(content)
         self.classes_ = unpack_array(content["classes"])
+        check_agreement(classes=(len(self.classes_), self.module_.out_features))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class.

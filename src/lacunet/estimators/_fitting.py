@@ -234,7 +234,7 @@ def _plan(parameters: dict[str, Any], n_rows: int) -> Plan:
         batch_size = int(min(512, max(64, 2 ** round(math.log2(n_rows / 32)))))
     return Plan(
         max_epochs=parameters["max_epochs"],
-        batch_size=batch_size,
+        batch_size=int(batch_size),
         patience=15 if n_rows < _MANY_ROWS else 8,
         time_limit=parameters["time_limit"],
     )

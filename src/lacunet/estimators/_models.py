@@ -6,6 +6,8 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._saving import AnyPath
@@ -90,16 +92,39 @@ def unpack_array(state: Mapping[str, Any]) -> np.ndarray:
     return np.array(state["values"], dtype=dtype)
 
 
+def check_agreement(**pairs: tuple[Any, Any]) -> None:
+    """Refuse parts of a model that contradict each other, by what they say of a thing.
+
+    Parameters
+    ----------
+    **pairs : tuple of (found, expected)
+    """
+    for name, (found, expected) in pairs.items():
+        if found != expected:
+            msg = f"{name} is {found!r} in one place and {expected!r} in another"
+            raise ValueError(msg)
+
+
+def check_numbers(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse tensors in which something is no number."""
+    for name, tensor in tensors.items():
+        if bool(torch.isnan(tensor).any()):
+            msg = f"the tensor {name} holds NaN"
+            raise ValueError(msg)
+
+
 def reading(path: AnyPath, read: Callable[[], Value]) -> Value:
     """Call ``read``, and turn what a wrong file makes of it into a clear error."""
     try:
         return read()
     except (
+        ArithmeticError,
         AssertionError,
         AttributeError,
-        KeyError,
-        OverflowError,
+        LookupError,
+        MemoryError,
         RuntimeError,
+        StopIteration,
         TypeError,
         ValueError,
     ) as error:

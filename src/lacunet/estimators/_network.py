@@ -61,9 +61,9 @@ class BranchShape:
         gaussian: Any = density.gaussian if mixed else density
         factor = gaussian.covariance_type == "factor"
         return cls(
-            n_networks,
-            gaussian.n_components,
-            gaussian.n_features,
+            int(n_networks),
+            len(gaussian.means),
+            int(gaussian.n_features),
             tuple(getattr(density, "sizes", ())),
             gaussian.covariance_type,
             gaussian.loadings.shape[-1] if factor else None,
@@ -85,6 +85,16 @@ class BranchShape:
     def width(self) -> int:
         """Return the number of columns that the density sees."""
         return self.n_numeric + sum(self.sizes)
+
+    def fewest_numbers(self, sizes: Sequence[int]) -> int:
+        """Return how many numbers it takes at least, with layers of these sizes."""
+        ranks = {"diag": 0, "factor": self.rank or 0, "full": self.n_numeric}
+        gaussian = self.n_numeric * (1 + ranks[self.covariance_type])
+        pairs = zip((self.width, *sizes), sizes, strict=False)
+        of_network = sum(before * after for before, after in pairs)
+        edges = len(self.n_edges or ()) * max(self.n_edges or (0,))
+        of_density = self.n_components * (gaussian + sum(self.sizes))
+        return of_density + self.n_networks * of_network + edges
 
     def build_density(self) -> MixtureDensity:
         """Make a density of this shape, whose values are to be loaded."""

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._input import read_table
 from lacunet.estimators._inputs import Indicator
+from lacunet.estimators._models import check_agreement
 from lacunet.estimators._rows import repeat_rows
 from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._targets import (
@@ -246,6 +247,11 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         super()._unpack(content)
         self._scale = TargetScale(*map(np.array, content["target_scale"]))
         self._flat = bool(content["flat"])
+        n_outputs = self.module_.out_features
+        check_agreement(
+            centre=(self._scale.centre.shape, (n_outputs,)),
+            spread=(self._scale.spread.shape, (n_outputs,)),
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of each row.
