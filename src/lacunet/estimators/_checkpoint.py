@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -60,10 +61,18 @@ class CheckpointFile:
         write_checkpoint(self._path, tensors, owned)
 
 
+def _name(value: Any) -> str:
+    """Return a text for a parameter, the same in another process."""
+    if isinstance(value, (FunctionType, BuiltinFunctionType)):
+        return f"{value.__module__}.{value.__qualname__}"
+    return str(value)
+
+
 def name_owner(parameters: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> str:
     """Return a digest of the parameters and data that determine a fit."""
     fixed = {name: value for name, value in parameters.items() if name not in _FREE}
-    digest = hashlib.sha256(json.dumps(fixed, sort_keys=True, default=str).encode())
+    text = json.dumps(fixed, sort_keys=True, default=_name)
+    digest = hashlib.sha256(text.encode())
     for array in arrays:
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
