@@ -178,7 +178,8 @@ def test_categories_are_classes():
 def test_a_class_of_one_member_is_a_class():
     X, y = numbers()
     y[:1] = 2
-    model = classifier().fit(X, y)
+    with pytest.warns(UserWarning, match=r"one row only: \[2\]"):
+        model = classifier().fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -482,3 +483,19 @@ def test_frames_with_categories_and_dates_need_no_encoder():
     model = classifier(max_epochs=10, lr=0.02).fit(X, y)
     assert model.score(X, y) > 0.8
     assert model.feature_names_in_.tolist() == list(X)
+
+
+def test_parameters_may_be_numbers_of_numpy():
+    """As those of a grid are."""
+    X, y = numbers()
+    given = {"n_networks": 3, "max_epochs": 2, "batch_size": 16, "n_samples": 4}
+    density = IncompleteGaussianMixture(np.int64(2))
+    grid = {name: np.int64(value) for name, value in given.items()}
+    plain, from_grid = (
+        classifier(propagate="sample", **options).fit(X, y).predict_proba(X)
+        for options in (
+            {**given, "density": IncompleteGaussianMixture(2), "lr": 0.5**7},
+            {**grid, "density": density, "lr": np.float32(0.5**7)},
+        )
+    )
+    np.testing.assert_allclose(plain, from_grid, atol=1e-6)

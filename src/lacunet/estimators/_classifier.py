@@ -18,6 +18,7 @@ from lacunet.estimators._targets import (
     check_weights,
     class_factors,
     encode_labels,
+    find_classes,
 )
 from lacunet.estimators._task import CLASSIFICATION
 from lacunet.nn._activation import ActivationLike
@@ -72,8 +73,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         table = read_table(self, X, reset=True)
         labels = check_labels(y)
         weights = check_weights(sample_weight, labels, table)
-        kept = labels[weights > 0]
-        self.classes_ = np.unique(kept)
+        self.classes_ = find_classes(labels[weights > 0])
         factors = class_factors(self.class_weight, labels, weights)
         codes = np.searchsorted(self.classes_, labels).astype(np.int64)
         problem = Problem(codes, weights, CLASSIFICATION, len(self.classes_), factors)

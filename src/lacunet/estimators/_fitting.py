@@ -1,6 +1,7 @@
 """From encoded rows to trained networks."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from lacunet.estimators._mixtures import find_edges, fit_density, fit_levels
 from lacunet.estimators._network import DTYPE, BodyShape, Branch, Branches, density_of
 from lacunet.estimators._rows import deal_folds
 from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
+from lacunet.functional import FactorComponents, MixedComponents
 from lacunet.nn import ExpectedLinear
 from lacunet.nn._levels import Levels
 from lacunet.training import Epoch, Plan, train
@@ -142,10 +144,21 @@ def _numbers_branch(
         setting.seeds(1),
         for_network=True,
     )
-    density = density_of(
-        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
-    )
+    trainable: bool | tuple[str, ...] = parameters["train_density"]
+    if trainable and parameters["density"] == "auto":
+        trainable = _trainable_parts(components)
+    density = density_of(components, gamma=parameters["gamma"], trainable=trainable)
     return Branch(nn.Identity(), setting.body.build(density, n_networks, generator))
+
+
+def _trainable_parts(components: MixedComponents) -> bool | tuple[str, ...]:
+    """Leave covariances with factors as they are: their gradients take half of a step.
+
+    EM has learned the dependence they stand for.
+    """
+    if isinstance(components.gaussian, FactorComponents):
+        return ("weights", "means", *(["probabilities"] if components.sizes else []))
+    return True
 
 
 def _levels_branch(
@@ -205,7 +218,14 @@ def fit_branches(
 def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds:
     n_rows = len(samples.x)
     n_folds = max(2, round(1 / setting.parameters["validation_fraction"]))
-    if not held_back or n_rows < _FEWEST_ROWS:
+    if held_back and n_rows < _FEWEST_ROWS:
+        held_back = False
+        msg = (
+            f"Got {n_rows} rows, too few to hold any back: training stops by the loss "
+            f"on its own rows. Give X_val, or at least {_FEWEST_ROWS} rows."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)
+    if not held_back:
         nowhere = torch.full((n_rows,), -1, device=setting.device)
         return Folds(nowhere, n_folds)
     strata = samples.targets if samples.targets.dtype.kind == "i" else None

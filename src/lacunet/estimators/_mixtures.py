@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,18 +12,28 @@ from sklearn.exceptions import ConvergenceWarning
 from lacunet.density import IncompleteGaussianMixture, fit_mixed
 from lacunet.functional import MixedComponents, log_likelihood
 
+Candidate = tuple[Literal["diag", "factor"], int, int | None]
+
 # EM finds where to start from; more rows than these would not start better.
 _MOST_ROWS = 20_000
+_MOST_ROWS_OF_FACTORS = 5_000
 # Quantiles of a number that become edges between its levels.
 _MOST_LEVELS = 8
-# What "auto" chooses among, in front of networks and to fill tables.
-_FOR_NETWORKS = (("diag", 3), ("factor", 3))
-_FOR_TABLES = tuple((kind, k) for kind in ("diag", "factor") for k in (1, 3, 6))
+# What "auto" chooses among (covariances, components, rank), in front of networks and to
+# fill tables. More factors are for signals and images; their EM takes long.
+_FOR_NETWORKS: tuple[Candidate, ...] = (("diag", 3, None), ("factor", 3, None))
+_FOR_TABLES: tuple[Candidate, ...] = (
+    *(("diag", k, None) for k in (1, 3, 6)),
+    *(("factor", k, None) for k in (1, 3, 6)),
+)
+_MORE_FACTORS: Candidate = ("factor", 3, 20)
+_MANY_COLUMNS = 60
 # Gain in log likelihood of a cell that dependence must bring in front of networks.
 _MARGIN = 0.1
-_ROWS_TO_CHOOSE = 5_000
+_ROWS_TO_CHOOSE = 2_500
 _FEWEST_HELD_BACK = 10
 _N_CLASSES = 4
+_ITERATIONS = {"diag": 100, "factor": 30}
 # On the scale of the encoded numbers, whose variance is one: what a network trains
 # further should not be sure of anything; what fills a table should follow the data.
 _REG_FOR_NETWORKS = 1e-2
@@ -62,8 +72,9 @@ def fit_density(
     if isinstance(density, IncompleteGaussianMixture):
         chosen = clone(density)
     elif for_network:
+        many = encoded.shape[1] - sum(sizes) >= _MANY_COLUMNS
         chosen = choose_mixture(
-            _FOR_NETWORKS,
+            (*_FOR_NETWORKS, *([_MORE_FACTORS] if many else [])),
             encoded,
             sizes,
             seed,
@@ -118,8 +129,10 @@ def _fit(
 ) -> MixedComponents:
     if mixture.random_state is None:
         mixture.set_params(random_state=seed)
-    if len(encoded) > _MOST_ROWS:
-        chosen = np.random.RandomState(seed).permutation(len(encoded))[:_MOST_ROWS]
+    factor = mixture.covariance_type == "factor"
+    most = _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS
+    if len(encoded) > most:
+        chosen = np.random.RandomState(seed).permutation(len(encoded))[:most]
         encoded = encoded[np.sort(chosen)]
     with warnings.catch_warnings():
         # It is a start: it need not be at the top. Columns without a value have been
@@ -130,7 +143,7 @@ def _fit(
 
 
 def choose_mixture(
-    candidates: Sequence[tuple[Any, int]],
+    candidates: Sequence[Candidate],
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
@@ -142,7 +155,7 @@ def choose_mixture(
 
     Parameters
     ----------
-    candidates : sequence of (covariance_type, n_components)
+    candidates : sequence of (covariance_type, n_components, rank)
         The first is taken unless another is better by the margin.
     encoded : ndarray of shape (rows, width)
     sizes : sequence of int
@@ -165,9 +178,11 @@ def choose_mixture(
         IncompleteGaussianMixture(
             _few_enough(n_components, len(encoded), fitted),
             covariance_type=covariance_type,
+            rank=rank,
             reg_covar=reg_covar,
+            max_iter=_ITERATIONS[covariance_type],
         )
-        for covariance_type, n_components in candidates
+        for covariance_type, n_components, rank in candidates
     ]
     if not enough:
         return mixtures[0]

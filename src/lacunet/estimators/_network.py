@@ -306,7 +306,7 @@ class Branches(nn.Module):
 
 
 def density_of(
-    components: MixedComponents, *, gamma: float, trainable: bool
+    components: MixedComponents, *, gamma: float, trainable: bool | tuple[str, ...]
 ) -> MixtureDensity:
     """Make a density in single precision of what EM has found."""
     if components.sizes:

@@ -1,5 +1,6 @@
 """What is asked of each row: checked, and brought to the form that networks take."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,19 @@ def check_labels(y: Any) -> np.ndarray:
         check_array(labels, ensure_2d=False, input_name="y")
     check_classification_targets(labels)
     return labels
+
+
+def find_classes(labels: np.ndarray) -> np.ndarray:
+    """Return the classes, and name those of which there is one row only."""
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) > 1 and (counts == 1).any():
+        msg = (
+            f"Got classes with one row only: {classes[counts == 1][:5].tolist()}. They "
+            f"are kept, but the networks that hold this row back never see them."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)
+    found: np.ndarray = classes
+    return found
 
 
 def encode_labels(labels: np.ndarray, classes: np.ndarray, name: str) -> np.ndarray:
