@@ -77,7 +77,7 @@ def test_few_rows_get_few_components(n_rows):
 
 
 def test_the_margin_keeps_the_first_candidate():
-    candidates = (("diag", 1), ("factor", 1))
+    candidates = (("diag", 1, None), ("factor", 1, None))
     for margin, chosen in ((0.0, "factor"), (100.0, "diag")):
         mixture = choose_mixture(
             candidates, correlated(), (), 0, margin=margin, reg_covar=1e-3
