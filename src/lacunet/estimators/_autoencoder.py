@@ -36,7 +36,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     train_density : bool, default=True
         Train the density with the network, at a tenth of its learning rate; else it
         stays as EM has found it.
-    density_loss_weight : float, default=0.0
+    density_loss_weight : float, default=0.1
         Weight in the loss of the negative log likelihood of an observed cell, which
         keeps the trained density a density of the data.
     mask_augmentation : float, default=0.2
@@ -110,7 +110,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         density: Any = "auto",
         gamma: float = 0.01,
         train_density: bool = True,
-        density_loss_weight: float = 0.0,
+        density_loss_weight: float = 0.1,
         mask_augmentation: float = 0.2,
         max_categories: int = 32,
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",

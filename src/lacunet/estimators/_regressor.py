@@ -45,7 +45,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     train_density : bool, default=True
         Train the density with the networks, at a tenth of their learning rate; else it
         stays as EM has found it.
-    density_loss_weight : float, default=0.0
+    density_loss_weight : float, default=0.1
         Weight in the loss of the negative log likelihood of an observed cell, which
         keeps the trained density a density of the data.
     indicator : bool or "auto", default="auto"
@@ -128,7 +128,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         density: Any = "auto",
         gamma: float = 0.01,
         train_density: bool = True,
-        density_loss_weight: float = 0.0,
+        density_loss_weight: float = 0.1,
         indicator: Indicator = "auto",
         mask_augmentation: float = 0.2,
         max_categories: int = 32,
