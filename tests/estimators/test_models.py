@@ -1,6 +1,8 @@
 """Models on disk: what comes back says the same, and what was changed is refused."""
 
+import functools
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -282,27 +284,26 @@ def _at(content, path):
 @every
 def test_no_change_of_the_record_gives_another_error(name, model_of):
     """Each value missing, or of another kind: refused, or as good as before."""
-    X, _ = frame()
     folder = model_of(name)
     text = (folder / "model.json").read_text()
     paths = list(_paths(json.loads(text)["content"]))
+    others = itertools.cycle([None, "text", -1, [], {}, 10**9, 0.5])
     refused = 0
-    for path in paths:
-        for new in ("missing", None, "text", -1, [], {}, 10**9):
-            (folder / "model.json").write_text(text)
+    for path, new in [*((p, "missing") for p in paths), *zip(paths, others)]:  # noqa: B905
+        (folder / "model.json").write_text(text)
+        reseal(folder, functools.partial(_change, path, new))
+        try:
+            lacunet.load(folder)
+        except LacunetError:
+            refused += 1
+    assert refused > len(paths)
 
-            def change(content, tensors, path=path, new=new):
-                if new == "missing" and isinstance(path[-1], str):
-                    del _at(content, path[:-1])[path[-1]]
-                else:
-                    _at(content, path[:-1])[path[-1]] = new
 
-            reseal(folder, change)
-            try:
-                lacunet.load(folder)
-            except LacunetError:
-                refused += 1
-    assert refused > 3 * len(paths)
+def _change(path, new, content, tensors):
+    if new == "missing":
+        del _at(content, path[:-1])[path[-1]]
+    else:
+        _at(content, path[:-1])[path[-1]] = new
 
 
 def test_each_part_of_the_content_is_needed(model_of):
