@@ -169,6 +169,15 @@ def test_labels_may_come_in_any_container(as_labels):
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "found"), [("Int64", np.int64), ("boolean", np.bool_), ("int8", np.int8)]
+)
+def test_nullable_labels_come_back_as_what_they_are(dtype, found):
+    X, y = numbers()
+    model = classifier(max_epochs=1).fit(X, pd.Series(y, dtype=dtype))
+    assert model.classes_.dtype == model.predict(X).dtype == found
+
+
 def test_categories_are_classes():
     X, y = numbers()
     names = pd.Series(np.array(["no", "yes"])[y], dtype="category")

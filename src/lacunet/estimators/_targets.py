@@ -68,7 +68,9 @@ def _check_known(y: Any) -> None:
 def check_labels(y: Any) -> np.ndarray:
     """Return the labels as a vector of known values."""
     _check_known(y)
-    labels: np.ndarray = column_or_1d(y, warn=True)
+    # As an array first: scikit-learn makes floats of nullable integers and booleans.
+    values = np.asarray(y)
+    labels: np.ndarray = column_or_1d(values if values.ndim else y, warn=True)
     if labels.dtype.kind in "fc":
         check_array(labels, ensure_2d=False, input_name="y")
     check_classification_targets(labels)
