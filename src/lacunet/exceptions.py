@@ -1,6 +1,12 @@
 """Errors and warnings of lacunet's own."""
 
-__all__ = ["AdaptError", "LacunetError"]
+import sys
+import warnings
+
+__all__ = ["AdaptError", "LacunetError", "warn_user"]
+
+# Whose frames are no place to send a reader to.
+_INSIDE = ("lacunet", "sklearn", "contextlib")
 
 
 class LacunetError(Exception):
@@ -9,3 +15,21 @@ class LacunetError(Exception):
 
 class AdaptError(LacunetError, ValueError):
     """A model in which the layer that meets the missing values can't be told."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, at the line outside of the library that led here.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, default=UserWarning
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+def _is_inside(module: str) -> bool:
+    return module.partition(".")[0] in _INSIDE

@@ -6,7 +6,6 @@ epoch, is the task's own business.
 
 import math
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from lacunet.exceptions import LacunetError
+from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
 
@@ -152,11 +151,11 @@ def train(
             if store is not None:
                 store.write(*loop.checkpoint())
     except KeyboardInterrupt:
-        msg = (
-            f"Training was interrupted after {len(loop.history)} epochs. The best "
-            f"weights so far are kept."
-        )
-        warnings.warn(msg, UserWarning, stacklevel=2)
+        kept = "The best weights so far are kept."
+        if not loop.history:
+            kept = "Nothing was measured yet: the weights are hardly trained."
+        msg = f"Training was interrupted after {len(loop.history)} epochs. {kept}"
+        warn_user(msg)
     loop.finish()
     return loop.history
 
@@ -244,7 +243,7 @@ class _Loop:
             ": training has stopped, and the best weights so far are kept. Lower the "
             "learning rate if they are not good enough."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+        warn_user(msg, ConvergenceWarning)
 
     def _run_batches(self, active: list[int]) -> float:
         for part in active:

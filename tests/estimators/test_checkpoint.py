@@ -124,12 +124,17 @@ def test_a_checkpoint_is_one_file(tmp_path, as_path):
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_an_activation_without_a_name_can_go_on(tmp_path, monkeypatch):
+def test_an_activation_without_a_name_can_not_be_told_from_another(tmp_path):
     torch = pytest.importorskip("torch")
+    model = classifier(activation=torch.tanh)
+    with pytest.raises(LacunetError, match="Give an activation by its name"):
+        fit(model, tmp_path / "checkpoint")
+
+
+def test_what_only_prediction_asks_for_may_change(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint"
-    model = classifier(activation=torch.tanh, max_epochs=4)
-    break_off(monkeypatch, model, path, 4)
-    assert len(fit(model, path).history_) == 4
+    break_off(monkeypatch, classifier(max_epochs=4), path, 4)
+    assert len(fit(classifier(max_epochs=4, propagate="sample"), path).history_) == 4
 
 
 def test_an_interrupted_training_can_go_on(tmp_path, monkeypatch):
@@ -320,9 +325,3 @@ def make_bend():
         return x
 
     return bend
-
-
-def test_a_function_is_named_as_it_is_in_another_process():
-    one, two = make_bend(), make_bend()
-    assert name_owner({"activation": one}, []) == name_owner({"activation": two}, [])
-    assert name_owner({"activation": one}, []) != name_owner({"activation": max}, [])

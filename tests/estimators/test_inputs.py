@@ -180,12 +180,14 @@ def test_one_column_is_enough():
 
 
 def test_a_single_row_is_fitted():
-    with pytest.warns(UserWarning, match="1 rows, too few to hold any back"):
+    with pytest.warns(UserWarning, match="1 distinct rows, too few to hold any back"):
         model = classifier().fit([[1.0, "a"]], ["only"])
     assert model.predict([[2.0, "a"]]).tolist() == ["only"]
 
 
-@pytest.mark.filterwarnings("ignore:Got . rows, too few", "ignore:Got classes with one")
+@pytest.mark.filterwarnings(
+    "ignore:Got . distinct rows, too few", "ignore:Got classes with one"
+)
 @pytest.mark.parametrize("n", [2, 5, 9, 11])
 def test_a_few_rows_are_fitted(n):
     X, y = numbers(n, holes=0.0)

@@ -384,7 +384,7 @@ def of_no_numbers(content, tensors):
 
 
 def of_an_unknown_activation(content, tensors):
-    content["parameters"]["activation"] = "os.system"
+    content["body"]["activation"] = "os.system"
 
 
 def of_an_unknown_parameter(content, tensors):

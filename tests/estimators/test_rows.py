@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from lacunet.estimators._rows import canonical_order, deal_folds, repeat_rows
+from lacunet.estimators._rows import (
+    canonical_order,
+    deal_folds,
+    find_copies,
+    repeat_rows,
+)
 
 
 def test_whole_weights_are_counts():
@@ -67,7 +72,7 @@ def test_minus_zero_is_zero():
 @pytest.mark.parametrize("n_folds", [2, 5])
 def test_folds_are_as_even_as_it_goes_in_all_and_in_each_class(n_folds):
     _, strata = make_rows(203)
-    folds = deal_folds(strata, 203, n_folds, seed=0)
+    folds = deal_folds(np.arange(203), strata, n_folds, seed=0)
     counts = np.bincount(folds, minlength=n_folds)
     assert counts.max() - counts.min() <= 1
     for stratum in range(3):
@@ -76,6 +81,26 @@ def test_folds_are_as_even_as_it_goes_in_all_and_in_each_class(n_folds):
 
 
 def test_folds_come_from_the_seed():
-    one, two, other = (deal_folds(None, 50, 5, seed) for seed in (0, 0, 1))
+    one, two, other = (deal_folds(np.arange(50), None, 5, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
+
+
+def test_copies_go_to_one_fold():
+    rows = np.random.RandomState(0).randn(40, 3)
+    copies = find_copies(np.concatenate([rows, rows]), np.zeros(80))
+    folds = deal_folds(copies, None, 5, seed=0)
+    np.testing.assert_array_equal(folds[:40], folds[40:])
+    assert set(folds) == set(range(5))
+
+
+def test_rows_of_a_table_of_few_categories_are_no_copies():
+    assert find_copies(np.arange(60.0)[:, None] % 2).tolist() == list(range(60))
+
+
+def test_missing_is_missing_whatever_its_sign():
+    rows = np.random.RandomState(0).randn(9, 2)
+    rows[::2, 0] = np.nan
+    other = rows.copy()
+    other[::2, 0] = -np.nan
+    np.testing.assert_array_equal(canonical_order(rows), canonical_order(other))

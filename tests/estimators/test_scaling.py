@@ -71,9 +71,18 @@ def test_nothing_is_beyond_the_limit(method):
 
 
 def test_standard_has_mean_0_and_deviation_1(values):
-    scaled = fit_scaling(values, "standard").transform(values)[:, :-1]
+    tame = np.delete(values, [1, 6], axis=1)  # not the wild one, nor the constant
+    scaled = fit_scaling(tame, "standard").transform(tame)
     np.testing.assert_allclose(np.nanmean(scaled, axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(np.nanstd(scaled, axis=0), 1)
+
+
+def test_one_wild_value_does_not_set_the_scale():
+    values = np.random.RandomState(0).randn(300, 1)
+    wild = values.copy()
+    wild[0] = 1e12
+    tame, ruled = (fit_scaling(v, "standard").transform(values) for v in (values, wild))
+    np.testing.assert_allclose(ruled[1:].std(), tame[1:].std(), rtol=0.6)
 
 
 def test_a_constant_column_is_centred_and_keeps_its_units():

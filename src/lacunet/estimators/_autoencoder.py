@@ -174,6 +174,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         -------
         self
         """
+        self._begin()
         table = read_table(self, X, reset=True)
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
@@ -225,14 +226,14 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         ndarray of shape (n_samples, min(hidden_layer_sizes))
         """
         _, x = self._read(X)
-        depth = int(np.argmin(self.hidden_layer_sizes))
+        depth = int(np.argmin(self._fitted_body.hidden_sizes))
         (branch,) = self.module_
         with torch.inference_mode():
             blocks = [
                 branch.networks.hidden(branch.view(block), depth)[0]
                 for block in x.split(self._block_size())
             ]
-        return torch.cat(blocks).double().cpu().numpy()
+        return torch.cat(blocks).cpu().double().numpy()
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         super()._unpack(content)

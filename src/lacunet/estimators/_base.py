@@ -1,7 +1,8 @@
 """What the estimators share: tables in, networks fitted and asked, tables out."""
 
-import warnings
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,9 +22,15 @@ from lacunet.estimators._fitting import (
     build_branches,
     fit_branches,
     to_tensor,
+    undisturbed,
 )
 from lacunet.estimators._input import read_table
-from lacunet.estimators._inputs import InputEncoder, choose_marked
+from lacunet.estimators._inputs import (
+    FOR_NETWORKS,
+    FOR_TABLES,
+    InputEncoder,
+    choose_marked,
+)
 from lacunet.estimators._models import (
     check_agreement,
     check_numbers,
@@ -31,17 +38,26 @@ from lacunet.estimators._models import (
     pack_array,
     pack_parameters,
     unpack_array,
+    unpack_parameters,
 )
 from lacunet.estimators._network import BodyShape, Branches, BranchShape
-from lacunet.estimators._parameters import check_parameters, find_device
+from lacunet.estimators._parameters import (
+    check_parameters,
+    check_prediction_parameters,
+    find_device,
+)
 from lacunet.estimators._rows import canonical_order, repeat_rows
 from lacunet.estimators._saving import AnyPath, write_model
 from lacunet.estimators._table import TableEncoder
 from lacunet.estimators._task import Criterion
+from lacunet.exceptions import warn_user
 from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
 _BLOCK_BUDGET = 2**24
+
+# What is learned beside the attributes that end in an underscore.
+_LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale")
 
 
 class DensityEstimator(BaseEstimator):
@@ -55,6 +71,20 @@ class DensityEstimator(BaseEstimator):
 
     density_: MixtureDensity
     _inputs: InputEncoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Say whether there is a density to ask."""
+        return hasattr(self, "density_")
+
+    def _begin(self) -> None:
+        """Check the parameters, and forget what was learned before.
+
+        A fit that fails leaves no mixture of an old model and a new one.
+        """
+        check_parameters(self)
+        for name in [*vars(self)]:
+            if name.endswith("_") or name in _LEARNED:
+                delattr(self, name)
 
     def __sklearn_tags__(self) -> Any:
         """Say that NaN is welcome."""
@@ -74,7 +104,7 @@ class DensityEstimator(BaseEstimator):
         array or frame of shape (n_samples, n_features)
             Of the kind of ``X``. Observed cells are as they were.
         """
-        table, x = self._read(X)
+        table, x = self._read(X, farthest=FOR_TABLES)
         with torch.inference_mode():
             blocks = [self.density_.condition(b).mean() for b in self._blocks(x)]
         return self._restore(torch.cat(blocks), table)
@@ -94,7 +124,7 @@ class DensityEstimator(BaseEstimator):
             Of the kind of ``X``. Observed cells are as they were in each.
         """
         check_positive_int(n, "n")
-        table, x = self._read(X)
+        table, x = self._read(X, farthest=FOR_TABLES)
         random_state = check_random_state(self.random_state)
         generator = torch_generator(random_state)
         if x.device.type != "cpu":
@@ -116,6 +146,7 @@ class DensityEstimator(BaseEstimator):
             another name first, so that there is never half a model.
         """
         check_is_fitted(self)
+        check_parameters(self)
         content = {
             "class": type(self).__name__,
             "parameters": pack_parameters(self.get_params(deep=False)),
@@ -135,9 +166,10 @@ class DensityEstimator(BaseEstimator):
         if content["feature_names_in"] is not None:
             self.feature_names_in_ = unpack_array(content["feature_names_in"])
         self._check_whole(tensors, content)
-        self._unpack(content)
-        module = self._networks()
-        module.load_state_dict(tensors)
+        with undisturbed():
+            self._unpack(content)
+            module = self._networks()
+            module.load_state_dict(tensors)
         module.to(find_device(self.device)).eval()
 
     def _check_whole(
@@ -183,11 +215,12 @@ class DensityEstimator(BaseEstimator):
         (shape,) = self._shapes(content)
         self.density_ = shape.build_density().requires_grad_(False)
 
-    def _read(self, X: Any) -> tuple[Any, Tensor]:
+    def _read(self, X: Any, *, farthest: float = FOR_NETWORKS) -> tuple[Any, Tensor]:
         """Return the table as it is, and encoded on the device."""
         check_is_fitted(self)
+        check_prediction_parameters(self)
         table = read_table(self, X, reset=False)
-        encoded = self._inputs.transform(table)
+        encoded = self._inputs.transform(table, farthest=farthest)
         self._mind_unseen_holes(encoded)
         return table, to_tensor(encoded, self._device())
 
@@ -212,7 +245,7 @@ class DensityEstimator(BaseEstimator):
             "on_unseen_missing='use' to silence this, and propagate='sample' if the "
             "model has it, for probabilities that know of the doubt."
         )
-        warnings.warn(msg, UserWarning, stacklevel=5)
+        warn_user(msg)
 
     def _blocks(self, x: Tensor, draws: int = 1) -> Iterator[Tensor]:
         """Split rows into blocks that fit in memory."""
@@ -222,7 +255,7 @@ class DensityEstimator(BaseEstimator):
 
     def _restore(self, filled: Tensor, table: Any) -> Any:
         encoder = self._inputs.table
-        encoded = filled[:, : encoder.width].double().cpu().numpy()
+        encoded = filled[:, : encoder.width].cpu().double().numpy()
         return encoder.restore(encoded, table)
 
 
@@ -246,6 +279,7 @@ class Validation(NamedTuple):
 
     table: Any
     targets: np.ndarray | None
+    weights: np.ndarray | None = None
 
 
 class NetworkEstimator(DensityEstimator):
@@ -260,6 +294,7 @@ class NetworkEstimator(DensityEstimator):
 
     module_: Branches
     history_: list[Epoch]
+    _fitted_body: BodyShape
 
     def _networks(self) -> nn.Module:
         return self.module_
@@ -267,13 +302,13 @@ class NetworkEstimator(DensityEstimator):
     def _pack(self) -> dict[str, Any]:
         return {
             "branches": [branch.shape.to_state() for branch in self.module_],
-            "out_features": self.module_.out_features,
+            "body": pack_parameters(asdict(self._fitted_body)),
             "history": [list(record) for record in self.history_],
         }
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
-        body = self._body(content["out_features"])
-        self.module_ = Branches.from_shapes(self._shapes(content), body)
+        self._fitted_body = BodyShape.from_state(unpack_parameters(content["body"]))
+        self.module_ = Branches.from_shapes(self._shapes(content), self._fitted_body)
         self.density_ = next(iter(self.module_)).density
         self.history_ = [Epoch(*record) for record in content["history"]]
 
@@ -281,8 +316,8 @@ class NetworkEstimator(DensityEstimator):
         return [BranchShape.from_state(state) for state in content["branches"]]
 
     def _layer_sizes(self, content: Mapping[str, Any]) -> tuple[int, ...]:
-        out_features = content["out_features"]
-        return (*self._body(out_features).hidden_sizes, out_features)
+        body = BodyShape.from_state(unpack_parameters(content["body"]))
+        return (*body.hidden_sizes, body.out_features)
 
     def _fit_networks(
         self,
@@ -293,7 +328,7 @@ class NetworkEstimator(DensityEstimator):
         X_unlabelled: Any = None,
         checkpoint: AnyPath | None = None,
     ) -> Self:
-        check_parameters(self)
+        began = time.monotonic()
         store = None if checkpoint is None else CheckpointFile(checkpoint)
         samples = self._encode_training(table, problem)
         unlabelled = samples.x[:0]
@@ -307,19 +342,23 @@ class NetworkEstimator(DensityEstimator):
         if store is not None:
             parts = [samples, *([judged] if judged else [])]
             arrays = [a for p in parts for a in (p.x, p.targets, p.weights)]
-            owner = name_owner(self.get_params(), [*arrays, unlabelled])
+            parameters = pack_parameters(self.get_params(deep=False))
+            owner = name_owner(parameters, [*arrays, unlabelled])
             store.belong_to(owner, setting.seed)
-        self.module_ = build_branches(setting, samples, unlabelled)
-        self._start(self.module_, samples, setting.seeds(5))
-        self.density_ = next(iter(self.module_)).density
-        self.history_ = fit_branches(
-            self.module_,
-            setting,
-            samples,
-            valid=judged,
-            unlabelled=unlabelled,
-            store=store,
-        )
+        with undisturbed():
+            module = build_branches(setting, samples, unlabelled)
+            self._start(module, samples, setting.seeds(5))
+            self.history_ = fit_branches(
+                module,
+                setting.after(time.monotonic() - began),
+                samples,
+                valid=judged,
+                unlabelled=unlabelled,
+                store=store,
+            )
+        self._fitted_body = setting.body
+        self.module_ = module
+        self.density_ = next(iter(module)).density
         return self
 
     def _encode_training(self, table: Any, problem: Problem) -> Samples:
@@ -345,7 +384,8 @@ class NetworkEstimator(DensityEstimator):
             return None
         x = self._inputs.transform(read_table(self, valid.table, reset=False))
         targets = x if valid.targets is None else valid.targets
-        return Samples(x, targets, np.ones(len(x)))
+        weights = np.ones(len(x)) if valid.weights is None else valid.weights
+        return Samples(x, targets, weights)
 
     def _setting(
         self, problem: Problem, samples: Samples, store: CheckpointFile | None
@@ -392,17 +432,18 @@ class NetworkEstimator(DensityEstimator):
         blocks = x.split(self._block_size(draws))
         with torch.inference_mode():
             means = [self._mean_of(block, criterion, draws) for block in blocks]
-        return torch.cat(means).double().cpu().numpy()
+        return torch.cat(means).cpu().double().numpy()
 
     def _block_size(self, draws: int = 1) -> int:
         """Return how many rows the networks may take at once."""
-        widest = max(self._body(1).hidden_sizes)
+        widest = max(self._fitted_body.hidden_sizes)
+        shapes = [branch.shape for branch in self.module_]
         each = sum(
-            branch.networks.n_networks * branch.shape.n_components
-            for branch in self.module_
+            shape.n_networks * shape.n_components * widest + shape.width
+            for shape in shapes
         )
         # Python's own: a parameter may be an integer of numpy, from a grid.
-        return int(max(1, _BLOCK_BUDGET // (each * widest * max(1, draws))))
+        return int(max(1, _BLOCK_BUDGET // (each * max(1, draws))))
 
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
         shares = self.module_.network_shares[:, None, None]

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,15 @@ from lacunet.estimators._saving import AnyPath, read_checkpoint, write_checkpoin
 from lacunet.exceptions import LacunetError
 from lacunet.training import Tensors
 
-# They say how long to go on, not what is trained.
-_FREE = ("max_epochs", "time_limit", "verbose")
+# They say how long to go on, or how to predict, not what is trained.
+_FREE = (
+    "max_epochs",
+    "n_samples",
+    "on_unseen_missing",
+    "propagate",
+    "time_limit",
+    "verbose",
+)
 
 
 class CheckpointFile:
@@ -35,7 +41,14 @@ class CheckpointFile:
         self._path = path
         self._owner = ""
         self._found: tuple[Tensors, dict[str, Any]] | None = None
-        if Path(os.fsdecode(path)).exists():
+        target = Path(os.fsdecode(path))
+        if not target.parent.is_dir() or target.is_dir():
+            msg = (
+                f"Got checkpoint={os.fspath(path)!r}, but expected the path of a file "
+                f"in a folder that exists."
+            )
+            raise LacunetError(msg)
+        if target.exists():
             self._found = read_checkpoint(path)
         self.seed: int | None = self._found[1].get("seed") if self._found else None
 
@@ -61,17 +74,10 @@ class CheckpointFile:
         write_checkpoint(self._path, tensors, owned)
 
 
-def _name(value: Any) -> str:
-    """Return a text for a parameter, the same in another process."""
-    if isinstance(value, (FunctionType, BuiltinFunctionType)):
-        return f"{value.__module__}.{value.__qualname__}"
-    return str(value)
-
-
 def name_owner(parameters: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> str:
-    """Return a digest of the parameters and data that determine a fit."""
+    """Return a digest of packed parameters and of data, which determine a fit."""
     fixed = {name: value for name, value in parameters.items() if name not in _FREE}
-    text = json.dumps(fixed, sort_keys=True, default=_name)
+    text = json.dumps(fixed, sort_keys=True)
     digest = hashlib.sha256(text.encode())
     for array in arrays:
         digest.update(repr(array.shape).encode())

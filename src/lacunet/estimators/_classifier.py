@@ -70,6 +70,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         self
         """
         check_given(y, self)
+        self._begin()
         table = read_table(self, X, reset=True)
         labels = check_labels(y)
         weights = check_weights(sample_weight, labels, table)
@@ -80,8 +81,11 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         valid = None
         if X_val is not None or y_val is not None:
             check_pair(X_val, y_val)
-            judged = encode_labels(check_labels(y_val), self.classes_, "y_val")
-            valid = Validation(X_val, judged)
+            judged = check_labels(y_val)
+            of_class = dict(zip(labels.tolist(), factors.tolist(), strict=True))
+            codes_val = encode_labels(judged, self.classes_, "y_val")
+            weights_val = np.array([of_class[label] for label in judged.tolist()])
+            valid = Validation(X_val, codes_val, weights_val)
         return self._fit_networks(
             table,
             problem,

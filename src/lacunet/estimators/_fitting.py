@@ -1,8 +1,9 @@
 """From encoded rows to trained networks."""
 
 import math
-import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from lacunet.estimators._checkpoint import CheckpointFile
-from lacunet.estimators._mixtures import find_edges, fit_density, fit_levels
+from lacunet.estimators._mixtures import (
+    find_edges,
+    fit_density,
+    fit_levels,
+    some_rows,
+)
 from lacunet.estimators._network import DTYPE, BodyShape, Branch, Branches, density_of
-from lacunet.estimators._rows import deal_folds
+from lacunet.estimators._rows import deal_folds, find_copies
 from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
+from lacunet.exceptions import warn_user
 from lacunet.functional import FactorComponents, MixedComponents
 from lacunet.nn import ExpectedLinear
 from lacunet.nn._levels import Levels
@@ -91,9 +98,25 @@ class Setting:
     device: torch.device
     seed: int
 
+    def after(self, seconds: float) -> "Setting":
+        """Return the setting with so much of its time limit gone."""
+        limit = self.parameters["time_limit"]
+        left = None if limit is None else max(0.0, limit - seconds)
+        return replace(self, parameters={**self.parameters, "time_limit": left})
+
     def seeds(self, stage: int) -> int:
         """Return the seed of a stage: each draws from a source of its own."""
         return int(np.random.RandomState(self.seed).randint(2**31 - 1, size=9)[stage])
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Compute as if the caller had not changed how torch does."""
+    away = torch.get_default_device().type != "cpu"
+    # Only if need be: each call of torch is slower under a device.
+    device = torch.device("cpu") if away else nullcontext()
+    with torch.inference_mode(False), torch.enable_grad(), device:
+        yield
 
 
 def build_branches(
@@ -168,6 +191,7 @@ def _levels_branch(
     edges = find_edges(rows[:, : setting.n_numeric])
     view = Levels([len(column) for column in edges], dtype=DTYPE)
     view.set_edges(edges)
+    rows = some_rows(rows, setting.seeds(2))
     seen = view(torch.from_numpy(rows.astype(np.float32))).double().numpy()
     sizes = (*view.sizes, *setting.sizes)
     components = fit_levels(seen, sizes, setting.seeds(2))
@@ -212,24 +236,26 @@ def fit_branches(
         verbose=bool(parameters["verbose"]),
     )
     module.shares.copy_(torch.tensor(task.blend()))
+    module.eval()
     return history
 
 
 def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds:
-    n_rows = len(samples.x)
+    copies = find_copies(samples.x, samples.targets)
+    n_rows = int(copies.max()) + 1
     n_folds = max(2, round(1 / setting.parameters["validation_fraction"]))
     if held_back and n_rows < _FEWEST_ROWS:
         held_back = False
         msg = (
-            f"Got {n_rows} rows, too few to hold any back: training stops by the loss "
-            f"on its own rows. Give X_val, or at least {_FEWEST_ROWS} rows."
+            f"Got {n_rows} distinct rows, too few to hold any back: training stops by "
+            f"the loss on its own rows. Give X_val, or at least {_FEWEST_ROWS} rows."
         )
-        warnings.warn(msg, UserWarning, stacklevel=5)
+        warn_user(msg)
     if not held_back:
-        nowhere = torch.full((n_rows,), -1, device=setting.device)
+        nowhere = torch.full((len(samples.x),), -1, device=setting.device)
         return Folds(nowhere, n_folds)
     strata = samples.targets if samples.targets.dtype.kind == "i" else None
-    folds = deal_folds(strata, n_rows, n_folds, setting.seeds(4))
+    folds = deal_folds(copies, strata, n_folds, setting.seeds(4))
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 

@@ -8,10 +8,10 @@ from sklearn.utils import check_random_state
 
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._input import read_table
-from lacunet.estimators._inputs import InputEncoder
+from lacunet.estimators._inputs import FOR_TABLES, InputEncoder
 from lacunet.estimators._mixtures import fit_density
 from lacunet.estimators._network import density_of
-from lacunet.estimators._parameters import check_parameters, find_device
+from lacunet.estimators._parameters import find_device
 from lacunet.estimators._rows import canonical_order
 from lacunet.estimators._table import TableEncoder
 
@@ -83,12 +83,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         -------
         self
         """
+        self._begin()
         table = read_table(self, X, reset=True)
-        check_parameters(self)
         encoder = TableEncoder(max_categories=self.max_categories)
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0))
-        rows = self._inputs.add_marks(encoded)
+        rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         components = fit_density(

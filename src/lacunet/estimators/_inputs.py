@@ -10,8 +10,10 @@ from lacunet.estimators._table import TableEncoder
 
 Indicator = bool | Literal["auto"]
 
-# In standard deviations: one wild value must not rule a network.
-_FARTHEST = 5.0
+# In standard deviations: one wild value must not rule a network, nor the other cells of
+# its row that are to be filled.
+FOR_NETWORKS = 5.0
+FOR_TABLES = 50.0
 # Chance of a mark in a table whose holes have nothing to do with the target.
 _LEVEL = 0.01
 
@@ -47,6 +49,8 @@ class InputEncoder:
         self.sources = np.concatenate([table.sources, marks])
         # One encoded column of each marked one: a category is missing as a whole.
         columns, places = np.unique(table.sources, return_index=True)
+        kinds = [table.columns[index].kind for index in self.marked]
+        self._marks_levels = "category" in kinds
         self._places = places[np.searchsorted(columns, self.marked)]
 
     @classmethod
@@ -58,18 +62,30 @@ class InputEncoder:
         """Return the encoder as JSON-able values."""
         return {"table": self.table.to_state(), "marked": self.marked.tolist()}
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, *, farthest: float = FOR_NETWORKS) -> np.ndarray:
         """Encode a table, with marks, as (rows, width)."""
-        return self.add_marks(self.table.transform(X))
+        encoded = self.table.transform(X)
+        holes = None
+        if self._marks_levels:
+            # A level that training has not seen is encoded as missing, but is not.
+            holes = self.table.holes(X)[:, self.marked]
+        return self.add_marks(encoded, holes, farthest=farthest)
 
-    def add_marks(self, encoded: np.ndarray) -> np.ndarray:
+    def add_marks(
+        self,
+        encoded: np.ndarray,
+        holes: np.ndarray | None = None,
+        *,
+        farthest: float = FOR_NETWORKS,
+    ) -> np.ndarray:
         """Bound the numbers and add the marks to an encoded table."""
         if self.table.scale != "none":
             numbers = encoded[:, : self.n_numeric]
-            np.clip(numbers, -_FARTHEST, _FARTHEST, out=numbers)
+            np.clip(numbers, -farthest, farthest, out=numbers)
         if not len(self.marked):
             return encoded
-        holes = np.isnan(encoded[:, self._places])  # (rows, marked)
+        if holes is None:
+            holes = np.isnan(encoded[:, self._places])  # (rows, marked)
         marks = np.stack([~holes, holes], axis=2).reshape(len(encoded), -1)
         return np.hstack([encoded, marks])
 

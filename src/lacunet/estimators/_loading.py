@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
-
+from lacunet._validation import check_choice
 from lacunet.estimators._autoencoder import LacunetAutoencoder
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._classifier import LacunetClassifier
 from lacunet.estimators._imputer import LacunetImputer
 from lacunet.estimators._models import reading, unpack_parameters
+from lacunet.estimators._parameters import find_device
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
 from lacunet.estimators._saving import AnyPath, read_model
@@ -24,7 +24,7 @@ _CLASSES: dict[str, type[DensityEstimator]] = {
 }
 
 
-def load(path: AnyPath) -> Any:
+def load(path: AnyPath, *, device: str | None = None) -> Any:
     """Load a model that an estimator's ``save`` has written.
 
     Nothing in the folder is run, whoever made it; what does not fit together is
@@ -34,6 +34,8 @@ def load(path: AnyPath) -> Any:
     ----------
     path : str or PathLike
         The folder.
+    device : {"cpu", "cuda", "mps", "auto"}, optional
+        Where to put it; where it was fitted if not given.
 
     Returns
     -------
@@ -62,12 +64,15 @@ def load(path: AnyPath) -> Any:
             f"{', '.join(_CLASSES)}. A newer lacunet may have written it."
         )
         raise LacunetError(msg)
-    return reading(path, lambda: _rebuild(_CLASSES[name], tensors, content))
+    estimator = reading(path, lambda: _make(_CLASSES[name], content))
+    if device is not None:
+        estimator.set_params(device=device)
+    find_device(estimator.device)  # what is not there is no fault of the file
+    reading(path, lambda: estimator._load(tensors, content))
+    return estimator
 
 
-def _rebuild(
-    kind: type[DensityEstimator], tensors: dict[str, Tensor], content: Mapping[str, Any]
-) -> DensityEstimator:
+def _make(kind: type[DensityEstimator], content: Mapping[str, Any]) -> DensityEstimator:
     estimator = kind(**unpack_parameters(content["parameters"]))
-    estimator._load(tensors, content)
+    check_choice(estimator.device, ("cpu", "cuda", "mps", "auto"), "device")
     return estimator

@@ -121,6 +121,15 @@ def _edges_of(values: np.ndarray) -> list[float]:
     return [float(edge) for edge in edges]
 
 
+def some_rows(rows: np.ndarray, seed: int, most: int = _MOST_ROWS) -> np.ndarray:
+    """Return at most so many rows, in their order."""
+    if len(rows) <= most:
+        return rows
+    chosen = np.random.RandomState(seed).permutation(len(rows))[:most]
+    some: np.ndarray = rows[np.sort(chosen)]
+    return some
+
+
 def _fit(
     mixture: IncompleteGaussianMixture,
     encoded: np.ndarray,
@@ -131,9 +140,7 @@ def _fit(
         mixture.set_params(random_state=seed)
     factor = mixture.covariance_type == "factor"
     most = _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS
-    if len(encoded) > most:
-        chosen = np.random.RandomState(seed).permutation(len(encoded))[:most]
-        encoded = encoded[np.sort(chosen)]
+    encoded = some_rows(encoded, seed, most)
     with warnings.catch_warnings():
         # It is a start: it need not be at the top. Columns without a value have been
         # spoken of by the encoder.

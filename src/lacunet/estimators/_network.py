@@ -152,6 +152,12 @@ class BodyShape:
     dropout: float = 0.0
     normalise: bool | None = None
 
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Make a shape of its fields."""
+        sizes = tuple(int(size) for size in state["hidden_sizes"])
+        return cls(**{**state, "hidden_sizes": sizes})
+
     def build(
         self, density: MixtureDensity, n_networks: int, generator: torch.Generator
     ) -> NetworkEnsemble:

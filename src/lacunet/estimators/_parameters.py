@@ -2,8 +2,10 @@
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from lacunet._validation import check_choice
@@ -18,6 +20,7 @@ _INTEGERS = {
     "n_units": 1,
 }
 _NUMBERS = {
+    "gamma": (0.0, math.inf),
     "density_loss_weight": (0.0, math.inf),
     "mask_augmentation": (0.0, 0.5),
     "dropout": (0.0, 0.95),
@@ -29,22 +32,35 @@ _CHOICES = {
     "on_unseen_missing": ("warn", "use", "raise"),
     "propagate": ("expectation", "sample"),
     "device": ("cpu", "cuda", "mps", "auto"),
+    "scale": ("standard", "none"),
 }
+# They may be changed on a fitted model.
+_OF_PREDICTION = ("on_unseen_missing", "propagate", "n_samples")
 
 
 def check_parameters(estimator: Any) -> None:
     """Check the parameters of an estimator, whichever of them it has."""
-    parameters = estimator.get_params(deep=False)
-    for name, value in parameters.items():
-        if name in _INTEGERS:
-            _check_integer(value, _INTEGERS[name], name)
-        elif name in _NUMBERS:
-            _check_number(value, *_NUMBERS[name], name)
-        elif name in _CHOICES:
-            check_choice(value, _CHOICES[name], name)
-    for name, check in _OTHERS.items():
-        if name in parameters:
-            check(parameters[name])
+    for name, value in estimator.get_params(deep=False).items():
+        _check(name, value)
+    find_device(estimator.device)
+
+
+def check_prediction_parameters(estimator: Any) -> None:
+    """Check those that may have been changed on a fitted model."""
+    for name in _OF_PREDICTION:
+        if hasattr(estimator, name):
+            _check(name, getattr(estimator, name))
+
+
+def _check(name: str, value: Any) -> None:
+    if name in _INTEGERS:
+        _check_integer(value, _INTEGERS[name], name)
+    elif name in _NUMBERS:
+        _check_number(value, *_NUMBERS[name], name)
+    elif name in _CHOICES:
+        check_choice(value, _CHOICES[name], name)
+    elif name in _OTHERS:
+        _OTHERS[name](value)
 
 
 def _check_integer(value: Any, least: int, name: str) -> None:
@@ -65,7 +81,8 @@ def _check_number(value: Any, least: float, most: float, name: str) -> None:
 
 
 def _check_density(value: Any) -> None:
-    if value != "auto" and not isinstance(value, IncompleteGaussianMixture):
+    auto = isinstance(value, str) and value == "auto"
+    if not auto and not isinstance(value, IncompleteGaussianMixture):
         msg = (
             f"Got density={value!r}, but expected 'auto' or an "
             f"IncompleteGaussianMixture with the parameters that you want."
@@ -74,7 +91,8 @@ def _check_density(value: Any) -> None:
 
 
 def _check_hidden_layer_sizes(value: Any) -> None:
-    sizes = tuple(value) if isinstance(value, (tuple, list)) else (None,)
+    several = isinstance(value, (tuple, list, np.ndarray))
+    sizes = tuple(value) if several else (None,)
     if not sizes:
         sizes = (None,)
     for size in sizes:
@@ -103,13 +121,15 @@ def _check_time_limit(value: Any) -> None:
 
 
 def _check_indicator(value: Any) -> None:
-    if not isinstance(value, bool) and value != "auto":
+    if not isinstance(value, (bool, np.bool_)) and value != "auto":
         msg = f"Got indicator={value!r}, but expected True, False or 'auto'."
         raise ValueError(msg)
 
 
-def _check_gamma(value: Any) -> None:
-    _check_number(value, 0.0, math.inf, "gamma")
+def _check_train_density(value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"Got train_density={value!r}, but expected True or False."
+        raise ValueError(msg)
 
 
 _OTHERS = {
@@ -119,16 +139,24 @@ _OTHERS = {
     "n_networks": _check_n_networks,
     "time_limit": _check_time_limit,
     "indicator": _check_indicator,
-    "gamma": _check_gamma,
+    "train_density": _check_train_density,
 }
 
 
 def find_device(device: str) -> torch.device:
     """Return the device that was asked for, or the best there is."""
-    if device != "auto":
-        return torch.device(device)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
+    there = [name for name, is_there in _DEVICES.items() if is_there()]
+    if device != "auto" and device not in there:
+        msg = (
+            f"Got device={device!r}, but expected one that torch finds on this "
+            f"machine: {', '.join(there)}. Use 'auto' for the first of them."
+        )
+        raise ValueError(msg)
+    return torch.device(there[0] if device == "auto" else device)
+
+
+_DEVICES: dict[str, Callable[[], bool]] = {
+    "cuda": torch.cuda.is_available,
+    "mps": torch.backends.mps.is_available,
+    "cpu": lambda: True,
+}

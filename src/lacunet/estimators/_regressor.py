@@ -215,6 +215,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         self
         """
         check_given(y, self)
+        self._begin()
         table = read_table(self, X, reset=True)
         numbers = check_numbers(y)
         weights = check_weights(sample_weight, numbers, table)

@@ -56,27 +56,60 @@ def canonical_order(*tables: np.ndarray) -> np.ndarray:
     -------
     ndarray of int of shape (rows,)
     """
+    return np.argsort(_hash_rows(*tables), kind="stable")
+
+
+def _hash_rows(*tables: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for rows that are the same."""
     cells = np.hstack([table.reshape(len(table), -1) for table in tables])
     cells = np.ascontiguousarray(cells, dtype=np.float64) + 0.0  # minus zero is zero
+    cells[np.isnan(cells)] = np.nan  # which has many forms
     keys = np.random.RandomState(0).randint(2**62, size=cells.shape[1], dtype=np.int64)
     bits = cells.view(np.uint64)
     # Multiplied modulo 2**64, the high bits folded down before and after: the bits of
     # small whole numbers are all high ones.
     bits = (bits ^ (bits >> np.uint64(32))) * (keys.astype(np.uint64) * 2 + 1)
-    hashes = (bits ^ (bits >> np.uint64(29))).sum(1, dtype=np.uint64)
-    return np.argsort(hashes, kind="stable")
+    hashes: np.ndarray = (bits ^ (bits >> np.uint64(29))).sum(1, dtype=np.uint64)
+    return hashes
 
 
-def deal_folds(
-    strata: np.ndarray | None, n_rows: int, n_folds: int, seed: int
-) -> np.ndarray:
-    """Deal the rows into folds, each stratum as evenly as it goes.
+def find_copies(*tables: np.ndarray) -> np.ndarray:
+    """Give a number to each row, the same to copies of a row.
+
+    Where rows are the same by the dozen, as in a table of a few categories, that is
+    what rows are like, and each has a number of its own.
 
     Parameters
     ----------
+    *tables : ndarray of shape (rows, any)
+        Of floats.
+
+    Returns
+    -------
+    ndarray of int of shape (rows,)
+    """
+    distinct, number = np.unique(_hash_rows(*tables), return_inverse=True)
+    if len(number) > _MOST_REPEATS * len(distinct):
+        return np.arange(len(number))
+    numbers: np.ndarray = number.ravel()
+    return numbers
+
+
+def deal_folds(
+    copies: np.ndarray, strata: np.ndarray | None, n_folds: int, seed: int
+) -> np.ndarray:
+    """Deal the rows into folds, each stratum as evenly as it goes.
+
+    Copies of a row go to one fold: no network may be judged by a row that it has
+    learned.
+
+    Parameters
+    ----------
+    copies : ndarray of int of shape (n_rows,)
+        From :func:`find_copies`.
     strata : ndarray of int of shape (n_rows,) or None
         Classes; any number of members will do.
-    n_rows, n_folds : int
+    n_folds : int
     seed : int
 
     Returns
@@ -84,9 +117,11 @@ def deal_folds(
     ndarray of int of shape (n_rows,)
         The fold of each row.
     """
-    shuffled = check_random_state(seed).permutation(n_rows)
+    _, first = np.unique(copies, return_index=True)
+    shuffled = check_random_state(seed).permutation(len(first))
     if strata is not None:
-        shuffled = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    folds = np.empty(n_rows, dtype=np.int64)
-    folds[shuffled] = np.arange(n_rows) % n_folds
-    return folds
+        shuffled = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
+    folds = np.empty(len(first), dtype=np.int64)
+    folds[shuffled] = np.arange(len(first)) % n_folds
+    of_row: np.ndarray = folds[copies]
+    return of_row

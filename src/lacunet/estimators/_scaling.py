@@ -28,6 +28,8 @@ LIMIT = 1e9
 _HALF_OF_KNOTS = 64
 # Up to so many rows all knots are compared at once, in one call for all columns.
 _FEW_ROWS = 16
+# In standard deviations of a normal distribution with the column's quartiles.
+_WILD = 20.0
 # The interquartile range of the standard normal distribution.
 _NORMAL_IQR = 1.3489795003921634
 
@@ -294,7 +296,17 @@ def _standard(column: Floats, one: float) -> tuple[float, float]:
         return 0.0, one
     if column.min() == column.max():
         return float(column[0]), one
-    return float(column.mean()), float(column.std())
+    tame = _without_wild(column)
+    return float(tame.mean()), float(tame.std())
+
+
+def _without_wild(column: Floats) -> Floats:
+    """Bring in what is so far out that it would rule the scale: a slip, a marker."""
+    low, median, high = np.quantile(column, [0.25, 0.5, 0.75])
+    if high == low:  # half of the column is one value: measure the others
+        low, high = np.quantile(column[column != median], [0.25, 0.75])
+    reach = _WILD * (high - low) / _NORMAL_IQR
+    return column.clip(median - reach, median + reach) if reach > 0 else column
 
 
 def _robust(column: Floats, one: float) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """From any table to the array of floats that a network takes, and back."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -20,7 +19,7 @@ from lacunet.estimators._scaling import (
     fit_scaling,
     scaling_from_state,
 )
-from lacunet.exceptions import LacunetError
+from lacunet.exceptions import LacunetError, warn_user
 
 
 class TableEncoder:
@@ -205,6 +204,19 @@ class TableEncoder:
             return fill_array(table, fills)
         return fill_frame(table, fills)
 
+    def holes(self, X: Any) -> np.ndarray:
+        """Return where values are missing; a level that is new is not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (rows, columns)
+
+        Returns
+        -------
+        ndarray of bool of shape (rows, columns)
+        """
+        return np.stack([~raw.observed for raw in self._read(as_table(X))], axis=1)
+
     def unseen_holes(self, encoded: np.ndarray) -> tuple[str | int, ...]:
         """Return the columns that have holes here and had none in training.
 
@@ -342,7 +354,7 @@ def _warn_of_empty_columns(columns: tuple[Column, ...]) -> None:
             f"Got columns without one observed value: {empty}. They are kept and count "
             f"as missing in every row, also where later data have values."
         )
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn_user(msg)
 
 
 def _warn_of_constant_columns(
@@ -358,7 +370,7 @@ def _warn_of_constant_columns(
             f"Got columns with one value only: {constant}. They are kept as they are, "
             f"but nothing can be learned from them, unless from where they are missing."
         )
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn_user(msg)
 
 
 def _is_constant(column: Column, raw: RawColumn) -> bool:

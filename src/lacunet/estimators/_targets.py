@@ -1,6 +1,5 @@
 """What is asked of each row: checked, and brought to the form that networks take."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,10 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets
 
 from lacunet.estimators._reading import find_observed
+from lacunet.exceptions import warn_user
+
+# Sums of larger weights may overflow.
+_HUGE = 1e30
 
 
 def check_weights(sample_weight: Any, y: np.ndarray, X: Any) -> np.ndarray:
@@ -35,7 +38,8 @@ def check_weights(sample_weight: Any, y: np.ndarray, X: Any) -> np.ndarray:
             "only, but expected finite weights of at least 0, some of them above."
         )
         raise ValueError(msg)
-    return weights
+    # Huge ones are brought down; whole ones stay whole.
+    return weights / weights.max() if weights.max() > _HUGE else weights
 
 
 def check_given(y: Any, estimator: Any) -> None:
@@ -85,7 +89,7 @@ def find_classes(labels: np.ndarray) -> np.ndarray:
             f"Got classes with one row only: {classes[counts == 1][:5].tolist()}. They "
             f"are kept, but the networks that hold this row back never see them."
         )
-        warnings.warn(msg, UserWarning, stacklevel=3)
+        warn_user(msg)
     found: np.ndarray = classes
     return found
 
@@ -114,6 +118,12 @@ def class_factors(
         balanced: np.ndarray = even / np.where(masses > 0, masses, 1.0)[codes]
         return balanced
     factors: np.ndarray = compute_sample_weight(class_weight, labels)
+    if not np.isfinite(factors).all() or (factors < 0).any() or not factors.any():
+        msg = (
+            f"Got class_weight={class_weight!r}, but expected finite weights of at "
+            f"least 0, some of them above."
+        )
+        raise ValueError(msg)
     return factors
 
 
@@ -137,7 +147,7 @@ def check_outputs(y_val: np.ndarray, y: np.ndarray) -> None:
 
 
 class TargetScale(NamedTuple):
-    """Mean and spread of each output of a regression."""
+    """Mean and spread of each output of a regression; 0 where it is constant."""
 
     centre: np.ndarray  # (outputs,)
     spread: np.ndarray  # (outputs,)
@@ -145,13 +155,16 @@ class TargetScale(NamedTuple):
     @classmethod
     def of(cls, y: np.ndarray) -> "TargetScale":
         """Measure targets (rows, outputs), however their rows are ordered."""
-        ordered = np.sort(y, axis=0)
-        spread = ordered.std(0)
-        return cls(ordered.mean(0), np.where(spread > 0, spread, 1.0))
+        largest = np.abs(y).max(0)
+        unit = np.where(largest > 0, largest, 1.0)  # whose squares neither overflow
+        ordered = np.sort(y / unit, axis=0)
+        constant = ordered[0] == ordered[-1]
+        centre = np.where(constant, ordered[0], ordered.mean(0))
+        return cls(centre * unit, np.where(constant, 0.0, ordered.std(0)) * unit)
 
     def forward(self, y: np.ndarray) -> np.ndarray:
         """Bring targets to scale."""
-        scaled: np.ndarray = (y - self.centre) / self.spread
+        scaled: np.ndarray = (y - self.centre) / np.where(self.spread, self.spread, 1)
         return scaled
 
     def inverse(self, outputs: np.ndarray) -> np.ndarray:
@@ -163,6 +176,12 @@ class TargetScale(NamedTuple):
 def check_numbers(y: Any) -> np.ndarray:
     """Return the targets of a regression, (n_samples,) or (n_samples, outputs)."""
     _check_known(y)
+    if np.asarray(y).dtype.kind in "mM":
+        msg = (
+            "Got y of dates or durations, but expected numbers. Convert them, for "
+            "instance to days since the first one."
+        )
+        raise TypeError(msg)
     numbers: np.ndarray = check_array(
         y, ensure_2d=False, dtype=np.float64, input_name="y"
     )

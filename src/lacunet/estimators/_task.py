@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -144,9 +145,17 @@ class NetworkTask:
         self._valid = valid
         self._criterion = criterion
         self._extras = extras
+        # The weight of a row for each network, 0 if it is held back: its mean.
+        self._mean_shares = [
+            (rows.weights * ~folds.held_back(branch)).mean(1).clamp_min(1e-6)
+            for branch in module
+        ]
+        sources = extras.sources.cpu().numpy()
+        columns, places = np.unique(sources, return_index=True)
+        self._places = places[columns >= 0]  # of one input of each column
 
     def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the sum over networks of the loss of the rows that are theirs."""
+        """Return the mean over networks of the loss of the rows that are theirs."""
         branch = self._branch(part)
         rows = rows.to(self._rows.x.device)
         x, targets, weights = (tensor[rows] for tensor in self._rows)
@@ -154,8 +163,10 @@ class NetworkTask:
         losses = self._criterion.losses(outputs, targets)  # (networks, batch)
         folds = self._folds._replace(of_row=self._folds.of_row[rows])
         shares = weights * ~folds.held_back(branch)
-        total = (losses * shares).sum(1) / shares.sum(1).clamp_min(1e-6)
-        return total.sum() + self._density_loss(branch, x, generator)
+        # By the weight that a batch has on average, not by its own: a batch of light
+        # rows has less to say than one of heavy rows.
+        means = (losses * shares).sum(1) / (len(rows) * self._mean_shares[part])
+        return means.mean() + self._density_loss(branch, x, generator)
 
     def _branches(self) -> list[Branch]:
         return [self._branch(part) for part in range(len(self.parts))]
@@ -192,7 +203,7 @@ class NetworkTask:
             drawn = torch.randint(len(more), (len(x),), generator=generator)
             x = torch.cat((x, more[drawn.to(x.device)]))
         seen = branch.view(x)
-        n_cells = (~torch.isnan(x)).sum().clamp_min(1)
+        n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
         return -weight * branch.density.log_prob(seen).sum() / n_cells
 
     def validate(self, part: int) -> float:
