@@ -28,7 +28,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_inside(module: str) -> bool:
