@@ -9,7 +9,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from torch import Tensor
 
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
-from lacunet.estimators._input import read_table
+from lacunet.estimators._contract import read_table
 from lacunet.estimators._models import check_agreement
 from lacunet.estimators._network import BodyShape
 from lacunet.estimators._saving import AnyPath
@@ -66,9 +66,11 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     weight_decay : float, default=0.0
         Of the network; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that are held back, from 0.01 to 0.5.
+        Share of the rows that are held back, from 0.01 to 0.5; rounded to one part in
+        a whole number.
     time_limit : float, default=None
-        Seconds after which no epoch of training begins; at least one is run.
+        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
+        not cut short, and at least one epoch is run.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
     verbose : int, default=0
         Show a progress bar.

@@ -16,6 +16,7 @@ from lacunet._random import torch_generator
 from lacunet._validation import check_positive_int
 from lacunet.density import MixtureDensity
 from lacunet.estimators._checkpoint import CheckpointFile, name_owner
+from lacunet.estimators._contract import read_table
 from lacunet.estimators._fitting import (
     Samples,
     Setting,
@@ -24,7 +25,6 @@ from lacunet.estimators._fitting import (
     to_tensor,
     undisturbed,
 )
-from lacunet.estimators._input import read_table
 from lacunet.estimators._inputs import (
     FOR_NETWORKS,
     FOR_TABLES,
@@ -33,7 +33,7 @@ from lacunet.estimators._inputs import (
 )
 from lacunet.estimators._models import (
     check_agreement,
-    check_numbers,
+    check_no_nan,
     find_versions,
     pack_array,
     pack_parameters,
@@ -192,7 +192,7 @@ class DensityEstimator(BaseEstimator):
             room = sum(tensor.numel() for tensor in tensors.values())
             needed = shape.fewest_numbers(self._layer_sizes(content))
             check_agreement(enough_tensors=(room >= needed, True))
-        check_numbers(tensors)
+        check_no_nan(tensors)
 
     def _shapes(self, content: Mapping[str, Any]) -> list[BranchShape]:
         """Return the shapes of all that was learned."""

@@ -7,7 +7,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from lacunet.estimators._base import DensityEstimator
-from lacunet.estimators._input import read_table
+from lacunet.estimators._contract import read_table
 from lacunet.estimators._inputs import FOR_TABLES, InputEncoder
 from lacunet.estimators._mixtures import fit_density
 from lacunet.estimators._network import density_of

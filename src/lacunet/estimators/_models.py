@@ -105,7 +105,7 @@ def check_agreement(**pairs: tuple[Any, Any]) -> None:
             raise ValueError(msg)
 
 
-def check_numbers(tensors: Mapping[str, Tensor]) -> None:
+def check_no_nan(tensors: Mapping[str, Tensor]) -> None:
     """Refuse tensors in which something is no number."""
     for name, tensor in tensors.items():
         if bool(torch.isnan(tensor).any()):

@@ -63,9 +63,11 @@ class LacunetRBFClassifier(LabelledEstimator):
     weight_decay : float, default=0.0001
         Of the networks; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that each network holds back, from 0.01 to 0.5.
+        Share of the rows that each network holds back, from 0.01 to 0.5;
+        rounded to one part in a whole number.
     time_limit : float, default=None
-        Seconds after which no epoch of training begins; at least one is run.
+        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
+        not cut short, and at least one epoch is run.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the radial units, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
-from lacunet.estimators._input import read_table
+from lacunet.estimators._contract import read_table
 from lacunet.estimators._inputs import Indicator
 from lacunet.estimators._models import check_agreement
 from lacunet.estimators._rows import repeat_rows
@@ -77,9 +77,11 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     weight_decay : float, default=0.01
         Of the networks; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that each network holds back, from 0.01 to 0.5.
+        Share of the rows that each network holds back, from 0.01 to 0.5;
+        rounded to one part in a whole number.
     time_limit : float, default=None
-        Seconds after which no epoch of training begins; at least one is run.
+        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
+        not cut short, and at least one epoch is run.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the first layer, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower
@@ -199,8 +201,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Numbers.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. Whole weights are counts, exactly; a weight of zero
-            leaves the row out.
+            Weights of the rows. Whole weights are counts, exactly, as long as the table
+            grows no more than eight times by them; a weight of zero leaves the row out.
         X_val, y_val : default=None
             Rows to validate on instead of rows held back from ``X``: for data in groups
             or in time.

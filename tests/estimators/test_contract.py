@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from lacunet.estimators._input import read_table
+from lacunet.estimators._contract import read_table
 from lacunet.estimators._table import TableEncoder
 
 NAN = np.nan
