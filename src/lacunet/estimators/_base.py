@@ -432,7 +432,7 @@ class NetworkEstimator(DensityEstimator):
         blocks = x.split(self._block_size(draws))
         with torch.inference_mode():
             means = [self._mean_of(block, criterion, draws) for block in blocks]
-        return torch.cat(means).cpu().double().numpy()
+        return torch.cat(means).numpy()
 
     def _block_size(self, draws: int = 1) -> int:
         """Return how many rows the networks may take at once."""
@@ -446,8 +446,12 @@ class NetworkEstimator(DensityEstimator):
         return int(max(1, _BLOCK_BUDGET // (each * max(1, draws))))
 
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
-        shares = self.module_.network_shares[:, None, None]
+        # Averaged in double precision: in single, a mean over networks is rounded by
+        # where a row stands in its block. On the CPU: not every device has doubles.
+        shares = self.module_.network_shares.cpu().double()[:, None, None]
         if not draws:
-            return (criterion.predict(self.module_(x)) * shares).sum(0)
+            predictions = criterion.predict(self.module_(x)).cpu().double()
+            return (predictions * shares).sum(0)
         outputs = self.module_.forward_draws(x, draws)  # (networks, n, batch, out)
-        return (criterion.predict(outputs).mean(1) * shares).sum(0)
+        predictions = criterion.predict(outputs).cpu().double().mean(1)
+        return (predictions * shares).sum(0)
