@@ -176,6 +176,7 @@ def test_a_grid_may_choose_the_density_itself():
     assert len(search.cv_results_["params"]) == 2
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_in_two_processes():
     model = quick()
     serial, parallel = (

@@ -56,6 +56,9 @@ from lacunet.training import Epoch
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
 _BLOCK_BUDGET = 2**24
 
+# Products of fewer rows are taken another way, and rounded otherwise: a row alone would
+# not have the prediction that it has among others.
+_FEW_ROWS = 16
 # What is learned beside the attributes that end in an underscore.
 _LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale")
 
@@ -259,6 +262,13 @@ class DensityEstimator(BaseEstimator):
         return encoder.restore(encoded, table)
 
 
+def _at_least(x: Tensor, n_rows: int) -> Tensor:
+    """Repeat the last row until there are so many."""
+    if len(x) >= n_rows:
+        return x
+    return torch.cat((x, x[-1:].expand(n_rows - len(x), -1)))
+
+
 def _pack_names(estimator: BaseEstimator) -> dict[str, Any] | None:
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else pack_array(names)
@@ -450,7 +460,8 @@ class NetworkEstimator(DensityEstimator):
         # where a row stands in its block. On the CPU: not every device has doubles.
         shares = self.module_.network_shares.cpu().double()[:, None, None]
         if not draws:
-            predictions = criterion.predict(self.module_(x)).cpu().double()
+            outputs = self.module_(_at_least(x, _FEW_ROWS))[:, : len(x)]
+            predictions = criterion.predict(outputs).cpu().double()
             return (predictions * shares).sum(0)
         outputs = self.module_.forward_draws(x, draws)  # (networks, n, batch, out)
         predictions = criterion.predict(outputs).cpu().double().mean(1)
