@@ -238,8 +238,10 @@ def test_resealing_without_a_change_gives_the_same_model(model_of):
 def test_an_edited_number_in_the_record_is_noticed(name, model_of):
     folder = model_of(name)
     text = (folder / "model.json").read_text()
-    assert '"centre": ' in text
-    (folder / "model.json").write_text(text.replace('"centre": ', '"centre": 1', 1))
+    assert '"n_features_in": ' in text
+    (folder / "model.json").write_text(
+        text.replace('"n_features_in": ', '"n_features_in": 1')
+    )
     with pytest.raises(LacunetError, match="sha256"):
         lacunet.load(folder)
 

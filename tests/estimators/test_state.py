@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
-from small import NAN, classifier, numbers, regressor
+from small import ALL, NAN, classifier, numbers, predictions, regressor
 
 import lacunet
 from lacunet import LacunetAutoencoder, LacunetImputer
@@ -177,3 +177,55 @@ def test_the_losses_of_training_are_of_one_network():
     X, y = numbers()
     first = classifier(n_networks=6, max_epochs=1, density_loss_weight=0.0)
     assert 0.3 < first.fit(X, y).history_[0].train_loss < 1.2
+
+
+def test_two_columns_of_one_name_are_refused():
+    X, y = numbers()
+    table = pd.DataFrame(X, columns=["a", "b", "a", "c"])
+    with pytest.raises(ValueError, match="several columns of one name.*'a' 2 times"):
+        classifier().fit(table, y)
+
+
+def test_an_integer_beyond_floats_is_refused():
+    X, y = numbers()
+    table = X.astype(object)
+    table[0, 2] = 10**400
+    with pytest.raises(ValueError, match="beyond the range of floats in column 2"):
+        classifier().fit(table, y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_no_rows_without_a_label_are_none(make):
+    X, y = numbers()
+    plain, empty = (
+        classifier().fit(make(X), y, X_unlabelled=rows) for rows in (None, make(X[:0]))
+    )
+    np.testing.assert_array_equal(
+        plain.predict_proba(make(X)), empty.predict_proba(make(X))
+    )
+
+
+def test_a_row_that_counts_twice_is_no_class_of_one():
+    X, y = numbers()
+    labels = np.where(np.arange(len(y)) == 7, 2, y)
+    with pytest.warns(UserWarning, match=r"one row only: \[2\]"):
+        classifier().fit(X, labels)
+    weights = np.where(labels == 2, 2.0, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier().fit(X, labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor", "rbf", "imputer"])
+def test_the_scale_of_numbers_is_a_parameter(name, tmp_path):
+    X, y = numbers()
+    X[:, 0] = np.exp(3 * X[:, 0])
+    told = {}
+    for scale in ("standard", "robust", "quantile"):
+        model = ALL[name](scale=scale).fit(X, y)
+        told[scale] = predictions(model, X)
+        model.save(tmp_path / scale)
+        again = predictions(lacunet.load(tmp_path / scale), X)
+        np.testing.assert_array_equal(again, told[scale])
+    assert not np.allclose(told["standard"], told["quantile"], atol=1e-4)
+    assert not np.allclose(told["standard"], told["robust"], atol=1e-4)

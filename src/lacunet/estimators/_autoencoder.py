@@ -13,7 +13,7 @@ from lacunet.estimators._contract import read_table
 from lacunet.estimators._models import check_agreement
 from lacunet.estimators._network import BodyShape
 from lacunet.estimators._saving import AnyPath
-from lacunet.estimators._table import TableEncoder
+from lacunet.estimators._scaling import Method
 from lacunet.estimators._task import RECONSTRUCTION
 from lacunet.nn._activation import ActivationLike
 
@@ -44,11 +44,13 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+        How numbers are brought to one scale: by mean and standard deviation, by median
+        and interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all: "none" is for images,
+        whose pixels have one scale.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about holes, at prediction, in a column that had none in training.
-    scale : {"standard", "none"}, default="standard"
-        Bring numbers to zero mean and unit variance, or leave them as they are: images,
-        whose pixels have one scale.
     hidden_layer_sizes : tuple of int, default=(256, 128, 64, 128, 256)
         Widths of the hidden layers; the first is the expected layer.
     activation : str, torch.nn.Module, callable or a pair of them, default="relu"
@@ -115,8 +117,8 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         density_loss_weight: float = 0.1,
         mask_augmentation: float = 0.2,
         max_categories: int = 32,
+        scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
-        scale: Literal["standard", "none"] = "standard",
         hidden_layer_sizes: tuple[int, ...] = (256, 128, 64, 128, 256),
         activation: ActivationLike | tuple[ActivationLike, ActivationLike] = "relu",
         out_activation: ActivationLike = "identity",
@@ -136,8 +138,8 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.density_loss_weight = density_loss_weight
         self.mask_augmentation = mask_augmentation
         self.max_categories = max_categories
-        self.on_unseen_missing = on_unseen_missing
         self.scale = scale
+        self.on_unseen_missing = on_unseen_missing
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.out_activation = out_activation
@@ -249,9 +251,6 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
 
     def _training_parameters(self) -> dict[str, Any]:
         return {**super()._training_parameters(), "n_networks": 1, "indicator": False}
-
-    def _make_encoder(self) -> TableEncoder:
-        return TableEncoder(max_categories=self.max_categories, scale=self.scale)
 
     def _body(self, out_features: int) -> BodyShape:
         given: Any = self.activation

@@ -341,12 +341,7 @@ class NetworkEstimator(DensityEstimator):
         began = time.monotonic()
         store = None if checkpoint is None else CheckpointFile(checkpoint)
         samples = self._encode_training(table, problem)
-        unlabelled = samples.x[:0]
-        if X_unlabelled is not None:
-            unlabelled = self._inputs.transform(
-                read_table(self, X_unlabelled, reset=False)
-            )
-            unlabelled = unlabelled[canonical_order(unlabelled)]
+        unlabelled = self._encode_unlabelled(X_unlabelled)
         judged = self._encode_validation(valid)
         setting = self._setting(problem, samples, store)
         if store is not None:
@@ -389,6 +384,14 @@ class NetworkEstimator(DensityEstimator):
         order = canonical_order(x, targets, weights.astype(np.float32))
         return Samples(x, targets, weights)[order]
 
+    def _encode_unlabelled(self, X: Any) -> np.ndarray:
+        """Return rows without a target in an order of their own; there may be none."""
+        if X is None or getattr(X, "shape", (1,))[0] == 0:
+            return np.empty((0, len(self._inputs.sources)))
+        x = self._inputs.transform(read_table(self, X, reset=False))
+        ordered: np.ndarray = x[canonical_order(x)]
+        return ordered
+
     def _encode_validation(self, valid: Validation | None) -> Samples | None:
         if valid is None:
             return None
@@ -420,7 +423,7 @@ class NetworkEstimator(DensityEstimator):
         return parameters
 
     def _make_encoder(self) -> TableEncoder:
-        return TableEncoder(max_categories=self.max_categories)
+        return TableEncoder(max_categories=self.max_categories, scale=self.scale)
 
     def _body(self, out_features: int) -> BodyShape:
         """Return the shape of the networks."""

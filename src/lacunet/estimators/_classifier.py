@@ -11,6 +11,7 @@ from lacunet.estimators._contract import read_table
 from lacunet.estimators._inputs import Indicator
 from lacunet.estimators._models import check_agreement, pack_array, unpack_array
 from lacunet.estimators._saving import AnyPath
+from lacunet.estimators._scaling import Method
 from lacunet.estimators._targets import (
     check_given,
     check_labels,
@@ -74,7 +75,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         table = read_table(self, X, reset=True)
         labels = check_labels(y)
         weights = check_weights(sample_weight, labels, table)
-        self.classes_ = find_classes(labels[weights > 0])
+        self.classes_ = find_classes(labels, weights)
         factors = class_factors(self.class_weight, labels, weights)
         codes = np.searchsorted(self.classes_, labels).astype(np.int64)
         problem = Problem(codes, weights, CLASSIFICATION, len(self.classes_), factors)
@@ -170,6 +171,10 @@ class LacunetClassifier(LabelledEstimator):
         step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+        How numbers are brought to one scale: by mean and standard deviation, by median
+        and interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about holes, at prediction, in a column that had none in training.
     hidden_layer_sizes : tuple of int, default=(64, 64)
@@ -248,6 +253,7 @@ class LacunetClassifier(LabelledEstimator):
         indicator: Indicator = "auto",
         mask_augmentation: float = 0.2,
         max_categories: int = 32,
+        scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
         hidden_layer_sizes: tuple[int, ...] = (64, 64),
         activation: ActivationLike = "gelu",
@@ -273,6 +279,7 @@ class LacunetClassifier(LabelledEstimator):
         self.indicator = indicator
         self.mask_augmentation = mask_augmentation
         self.max_categories = max_categories
+        self.scale = scale
         self.on_unseen_missing = on_unseen_missing
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation

@@ -42,8 +42,6 @@ class Column:
         The rare levels, the most frequent first.
     origin : str, default=None
         Of a date: the first one.
-    centre, scale : float
-        Of numbers, and of dates in days since the first: what became 0, and length 1.
     """
 
     index: int
@@ -54,8 +52,6 @@ class Column:
     levels: tuple[Level, ...] = ()
     pooled: tuple[Level, ...] = ()
     origin: str | None = None
-    centre: float = 0.0
-    scale: float = 1.0
 
     @classmethod
     def from_cells(cls, index: int, raw: RawColumn, *, max_categories: int) -> Self:
@@ -190,8 +186,6 @@ class Column:
             "empty": type(self.empty) is bool,
             "levels": self._levels_are_sound(),
             "origin": (self.origin is not None) == (self.kind == "date"),
-            "centre": math.isfinite(self.centre),
-            "scale": math.isfinite(self.scale) and self.scale > 0,
         }
         wrong = [name for name, sound in checks.items() if not sound]
         if wrong:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from lacunet.estimators._reading import as_table, check_in_memory, is_frame
+from lacunet.estimators._reading import as_narwhals, as_table, check_in_memory, is_frame
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -55,7 +54,7 @@ def _is_known(estimator: BaseEstimator, X: Any) -> bool:
 
 
 def _check_frame(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    n_rows, n_columns = nw.from_native(X, eager_only=True).shape
+    n_rows, n_columns = as_narwhals(X).shape
     name = type(estimator).__name__
     for size, what in ((n_rows, "sample"), (n_columns, "feature")):
         if size == 0:

@@ -13,6 +13,7 @@ from lacunet.estimators._mixtures import fit_density
 from lacunet.estimators._network import density_of
 from lacunet.estimators._parameters import find_device
 from lacunet.estimators._rows import canonical_order
+from lacunet.estimators._scaling import Method
 from lacunet.estimators._table import TableEncoder
 
 
@@ -29,6 +30,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         standardised scale. The larger, the less the observed cells say.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+        How numbers are brought to one scale: by mean and standard deviation, by median
+        and interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="use"
         What to do about holes in a column that had none in training.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
@@ -59,6 +64,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         density: Any = "auto",
         gamma: float = 0.0,
         max_categories: int = 32,
+        scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "use",
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         random_state: Any = None,
@@ -66,6 +72,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self.density = density
         self.gamma = gamma
         self.max_categories = max_categories
+        self.scale = scale
         self.on_unseen_missing = on_unseen_missing
         self.device = device
         self.random_state = random_state
@@ -85,7 +92,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """
         self._begin()
         table = read_table(self, X, reset=True)
-        encoder = TableEncoder(max_categories=self.max_categories)
+        encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0))
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)

@@ -10,6 +10,7 @@ import torch
 
 from lacunet._validation import check_choice
 from lacunet.density import IncompleteGaussianMixture
+from lacunet.estimators._scaling import METHODS
 
 # What is checked of each parameter: its kind, its least value, whether None or "auto"
 # is another choice.
@@ -32,7 +33,7 @@ _CHOICES = {
     "on_unseen_missing": ("warn", "use", "raise"),
     "propagate": ("expectation", "sample"),
     "device": ("cpu", "cuda", "mps", "auto"),
-    "scale": ("standard", "none"),
+    "scale": METHODS,
 }
 # They may be changed on a fitted model.
 _OF_PREDICTION = ("on_unseen_missing", "propagate", "n_samples")

@@ -8,6 +8,7 @@ from lacunet.estimators._classifier import LabelledEstimator
 from lacunet.estimators._fitting import Samples, to_tensor
 from lacunet.estimators._inputs import Indicator
 from lacunet.estimators._network import BodyShape, Branches
+from lacunet.estimators._scaling import Method
 from lacunet.nn import ExpectedRBF
 
 # Below this a radial unit answers to its own centre alone.
@@ -48,6 +49,10 @@ class LacunetRBFClassifier(LabelledEstimator):
         step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+        How numbers are brought to one scale: by mean and standard deviation, by median
+        and interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about holes, at prediction, in a column that had none in training.
     n_networks : int, default=1
@@ -121,6 +126,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         indicator: Indicator = False,
         mask_augmentation: float = 0.0,
         max_categories: int = 32,
+        scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
         n_networks: int = 1,
         max_epochs: int = 200,
@@ -145,6 +151,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         self.indicator = indicator
         self.mask_augmentation = mask_augmentation
         self.max_categories = max_categories
+        self.scale = scale
         self.on_unseen_missing = on_unseen_missing
         self.n_networks = n_networks
         self.max_epochs = max_epochs

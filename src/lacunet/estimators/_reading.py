@@ -72,13 +72,25 @@ def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
     if isinstance(X, np.ndarray):
         return _check_2d(X)
     if is_frame(X):
-        return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
+        return as_narwhals(X)
     _check_dense(X)
     check_in_memory(X)
     array = np.asarray(X)
     if array.dtype.kind in "USO":
         array = np.array(X, dtype=object)
     return _check_2d(array)
+
+
+def as_narwhals(X: Any) -> "nw.DataFrame[Any]":
+    """Return a frame in memory as narwhals sees it; no two columns may share a name."""
+    try:
+        return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
+    except nw.exceptions.DuplicateError as error:
+        msg = (
+            f"Got a frame with several columns of one name, but expected a name for "
+            f"each column: {' '.join(str(error).split())}. Rename them."
+        )
+        raise ValueError(msg) from error
 
 
 def is_frame(X: Any) -> bool:
@@ -288,13 +300,24 @@ def read_objects(name: Any, values: list[Any]) -> RawColumn:
         return RawColumn(name, None, np.full(len(values), np.nan), observed)
     if groups <= {"bool", "number"} and "number" in groups:
         floats = np.full(len(values), np.nan)
-        floats[observed] = [float(value) for value in seen]
+        floats[observed] = [_as_float(value, name) for value in seen]
         return _read_numbers(name, floats)
     if groups == {"date"}:
         return _read_date_objects(name, seen, observed)
     if len(groups) > 1:
         _refuse_mixture(name, seen)
     return RawColumn(name, "category", _as_objects(values), observed)
+
+
+def _as_float(value: Any, name: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        msg = (
+            f"Got a number beyond the range of floats in column {name!r}, but expected "
+            f"at most 1.8e308. Divide the column, or take its logarithm."
+        )
+        raise ValueError(msg) from error
 
 
 def _as_objects(values: list[Any]) -> np.ndarray:

@@ -12,6 +12,7 @@ from lacunet.estimators._inputs import Indicator
 from lacunet.estimators._models import check_agreement
 from lacunet.estimators._rows import repeat_rows
 from lacunet.estimators._saving import AnyPath
+from lacunet.estimators._scaling import Method
 from lacunet.estimators._targets import (
     TargetScale,
     check_given,
@@ -56,6 +57,10 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
+    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+        How numbers are brought to one scale: by mean and standard deviation, by median
+        and interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about holes, at prediction, in a column that had none in training.
     hidden_layer_sizes : tuple of int, default=(64, 64)
@@ -134,6 +139,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         indicator: Indicator = "auto",
         mask_augmentation: float = 0.2,
         max_categories: int = 32,
+        scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
         hidden_layer_sizes: tuple[int, ...] = (64, 64),
         activation: ActivationLike = "gelu",
@@ -158,6 +164,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         self.indicator = indicator
         self.mask_augmentation = mask_augmentation
         self.max_categories = max_categories
+        self.scale = scale
         self.on_unseen_missing = on_unseen_missing
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation

@@ -1,7 +1,6 @@
 """From any table to the array of floats that a network takes, and back."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -149,7 +148,7 @@ class TableEncoder:
         )
         numbers = _numbers(columns, cells)
         scaling = fit_scaling(numbers, self.scale)
-        self._set(_with_scale(columns, scaling), scaling)
+        self._set(columns, scaling)
         _warn_of_empty_columns(self.columns)
         _warn_of_constant_columns(self.columns, cells)
         return self._encode(self.scaling.transform(numbers), cells)
@@ -333,18 +332,6 @@ def _one_hot(codes: np.ndarray, *, out: np.ndarray) -> None:
     seen = np.flatnonzero(codes >= 0)
     out[seen, codes[seen]] = 1.0
     out[codes < 0] = np.nan
-
-
-def _with_scale(columns: tuple[Column, ...], scaling: Scaling) -> tuple[Column, ...]:
-    scales = zip(scaling.centre.tolist(), scaling.scale.tolist(), strict=True)
-    described = []
-    for column in columns:
-        if column.kind == "category":
-            described.append(column)
-        else:
-            centre, scale = next(scales)
-            described.append(replace(column, centre=centre, scale=scale))
-    return tuple(described)
 
 
 def _warn_of_empty_columns(columns: tuple[Column, ...]) -> None:

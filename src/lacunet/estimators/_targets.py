@@ -81,9 +81,12 @@ def check_labels(y: Any) -> np.ndarray:
     return labels
 
 
-def find_classes(labels: np.ndarray) -> np.ndarray:
-    """Return the classes, and name those of which there is one row only."""
-    classes, counts = np.unique(labels, return_counts=True)
+def find_classes(labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the classes of rows with weight, and name those of one row only."""
+    seen = weights > 0
+    classes, codes = np.unique(labels[seen], return_inverse=True)
+    # A row that counts twice is two rows.
+    counts = np.bincount(codes, np.maximum(weights[seen], 1.0))
     if len(classes) > 1 and (counts == 1).any():
         msg = (
             f"Got classes with one row only: {classes[counts == 1][:5].tolist()}. They "
