@@ -31,8 +31,8 @@ format: $(ENV) ## format the code and fix what the linter can fix
 bench: $(ENV) ## measure speed and memory; prints a table
 	$(BIN)/python -m benchmarks.run
 
-bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names the data folder
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting]"
+bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names a local data folder
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,data]"
 	$(BIN)/python -m benchmarks.estimators
 
 docs: $(ENV) ## check the links of README.md and docs

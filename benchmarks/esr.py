@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from benchmarks.cells import Comparison, Split
-from benchmarks.data import DataFolder
 from benchmarks.uci import remove
+from lacunet.datasets import load_dataset
 
 SHARES = (25, 50, 75, 90)  # percent
 SETS = tuple(
@@ -17,23 +17,21 @@ TEST_SHARE = 0.2
 QUICK_ROWS = 500
 
 
-def comparisons(
-    folder: DataFolder, names: Sequence[str], *, quick: bool = False
-) -> list[Comparison]:
+def comparisons(names: Sequence[str], *, quick: bool = False) -> list[Comparison]:
     return [
-        Comparison(name, 1, lambda name=name: [make_split(folder, name, quick=quick)])
+        Comparison(name, 1, lambda name=name: [make_split(name, quick=quick)])
         for name in names
     ]
 
 
-def make_split(folder: DataFolder, name: str, *, quick: bool) -> Split:
+def make_split(name: str, *, quick: bool) -> Split:
     _, kind, share = name.split("-")
-    table = folder.load("esr")
+    data = load_dataset("esr")
     kept = slice(QUICK_ROWS if quick else None)
-    X, y = remove(table.X, int(share) / 100)[kept], table.y[kept]
+    X, y = remove(data.X, int(share) / 100)[kept], data.y[kept]
     if kind == "recordings":
         splitter = GroupShuffleSplit(1, test_size=TEST_SHARE, random_state=0)
-        rows = next(splitter.split(X, y, table.groups[kept]))
+        rows = next(splitter.split(X, y, data.groups[kept]))
     else:
         splitter = StratifiedShuffleSplit(1, test_size=TEST_SHARE, random_state=0)
         rows = next(splitter.split(X, y))

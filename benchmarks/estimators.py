@@ -1,7 +1,8 @@
 """Compare the estimators with their rivals: ``python -m benchmarks.estimators``.
 
 Cells that were measured before are not measured again, so a run that was killed goes
-on where it was. A report, not a test: a missed goal is printed as such.
+on where it was. A report, not a test: a missed goal is printed as such. The data come
+through ``lacunet.datasets``: by download, or from the folder in LACUNET_DATA.
 """
 
 import argparse
@@ -15,7 +16,6 @@ from typing import Any
 
 from benchmarks import esr, uci
 from benchmarks.cells import Cell, CellFile, Comparison, fill, write_whole
-from benchmarks.data import VARIABLE, DataFolder, find_folder
 from benchmarks.fit_time import costs_table, measure_time
 from benchmarks.machine import describe_machine
 from benchmarks.missing_column import doubts_table, measure_missing_column, reached
@@ -29,18 +29,12 @@ QUICK_FOLDS = 2
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure what is asked for, print the tables and write the results."""
-    parser = make_parser()
-    options = parser.parse_args(argv)
-    try:
-        needs_data = {"uci", "esr"} & set(options.part)
-        folder = DataFolder(find_folder(options.data)) if needs_data else None
-    except FileNotFoundError as error:
-        parser.error(str(error))
+    options = make_parser().parse_args(argv)
     with tempfile.TemporaryDirectory() as scratch:
         quick_out = Path(scratch) if options.quick else OUT
         out = options.out or quick_out
         for part in options.part:
-            content = PARTS[part](options, folder, out)
+            content = PARTS[part](options, out)
             write_part(part, content, out / "estimators.json")
         if options.out or not options.quick:
             print(f"\nwritten: {out / 'estimators.json'}")
@@ -53,13 +47,6 @@ def make_parser() -> argparse.ArgumentParser:
     add("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
     sets = [*uci.SETS, *esr.SETS]
     add("--datasets", nargs="+", choices=sets, default=sets, metavar="NAME")
-    add(
-        "--data",
-        type=Path,
-        default=None,
-        metavar="FOLDER",
-        help=f"folder with the data sets; from {VARIABLE} by default",
-    )
     add(
         "--quick",
         action="store_true",
@@ -89,12 +76,10 @@ def choose_methods(names: Iterable[str], wanted: Sequence[str]) -> list[Method]:
     return [method for method in chosen if method.installed]
 
 
-def run_uci(
-    options: argparse.Namespace, folder: DataFolder, out: Path
-) -> dict[str, Any]:
+def run_uci(options: argparse.Namespace, out: Path) -> dict[str, Any]:
     n_folds = QUICK_FOLDS if options.quick else uci.N_FOLDS
     names = [name for name in uci.SETS if name in options.datasets]
-    comparisons = uci.comparisons(folder, names, n_folds=n_folds)
+    comparisons = uci.comparisons(names, n_folds=n_folds)
     file = CellFile(out / "estimators" / "uci.jsonl")
     fill_file(file, comparisons, uci.METHODS, options)
     shown = shown_cells(file, options)
@@ -103,11 +88,9 @@ def run_uci(
     return summarise_uci(cells, n_folds, uci.PAIRS, uci.SETS).as_json()
 
 
-def run_esr(
-    options: argparse.Namespace, folder: DataFolder, out: Path
-) -> dict[str, Any]:
+def run_esr(options: argparse.Namespace, out: Path) -> dict[str, Any]:
     names = [name for name in esr.SETS if name in options.datasets]
-    comparisons = esr.comparisons(folder, names, quick=options.quick)
+    comparisons = esr.comparisons(names, quick=options.quick)
     file = CellFile(out / "estimators" / "esr.jsonl")
     fill_file(file, comparisons, esr.METHODS, options)
     print_esr(summarise_esr(shown_cells(file, options)))
@@ -137,7 +120,7 @@ def shown_cells(file: CellFile, options: argparse.Namespace) -> list[Cell]:
     ]
 
 
-def run_time(options: argparse.Namespace, _: Any, __: Path) -> dict[str, Any]:
+def run_time(options: argparse.Namespace, _: Path) -> dict[str, Any]:
     rows, costs = measure_time(quick=options.quick)
     print("\nCPU time of 1 thread, medians, in turn. Reference of the first two: the")
     print("same network on the filled table, in the same loop. All of a fit counts:")
@@ -154,7 +137,7 @@ def run_time(options: argparse.Namespace, _: Any, __: Path) -> dict[str, Any]:
     }
 
 
-def run_missing_column(options: argparse.Namespace, _: Any, __: Path) -> dict[str, Any]:
+def run_missing_column(options: argparse.Namespace, _: Path) -> dict[str, Any]:
     doubts = measure_missing_column(quick=options.quick)
     goals = reached(doubts)
     print("\ny = [x0 + 0.5 x1 > 0], trained on complete rows:\n")
@@ -164,7 +147,7 @@ def run_missing_column(options: argparse.Namespace, _: Any, __: Path) -> dict[st
     return {"models": [asdict(doubt) for doubt in doubts], "goals": goals}
 
 
-PARTS: dict[str, Callable[[argparse.Namespace, Any, Path], dict[str, Any]]] = {
+PARTS: dict[str, Callable[[argparse.Namespace, Path], dict[str, Any]]] = {
     "uci": run_uci,
     "esr": run_esr,
     "time": run_time,

@@ -1,12 +1,13 @@
 """Fifteen small tables of two classes: natural holes, or half of the values removed."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.cells import Comparison, Split
-from benchmarks.data import DataFolder
+from lacunet.datasets import load_dataset
 
 NATURAL = (
     "bands",
@@ -51,18 +52,14 @@ def remove(X: np.ndarray, share: float) -> np.ndarray:
     return np.where(hidden, np.nan, X)
 
 
-def comparisons(
-    folder: DataFolder, names: Sequence[str], *, n_folds: int = N_FOLDS
-) -> list[Comparison]:
+def comparisons(names: Sequence[str], *, n_folds: int = N_FOLDS) -> list[Comparison]:
     """Return the sets, of whose five folds the first ``n_folds`` are used."""
-    return [
-        Comparison(name, n_folds, lambda name=name: make_splits(folder, name))
-        for name in names
-    ]
+    return [Comparison(name, n_folds, partial(make_splits, name)) for name in names]
 
 
-def make_splits(folder: DataFolder, name: str) -> list[Split]:
-    table = folder.load(name)
-    X = remove(table.X, REMOVED) if name in COMPLETE else table.X
+def make_splits(name: str) -> list[Split]:
+    X, y = load_dataset(name, return_X_y=True)
+    if name in COMPLETE:
+        X = remove(X, REMOVED)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
-    return [Split(X, table.y, *rows) for rows in folds.split(X, table.y)]
+    return [Split(X, y, *rows) for rows in folds.split(X, y)]

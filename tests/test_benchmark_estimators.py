@@ -1,12 +1,14 @@
 """The comparison of estimators: resumed, summed up, and run on tiny stand-ins."""
 
-import hashlib
 import importlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from lacunet.datasets import DataSet
+from lacunet.exceptions import LacunetError
 
 ROOT = Path(__file__).parents[1]
 ATTRIBUTES = 3
@@ -23,113 +25,67 @@ def load(name):
     return importlib.import_module(f"benchmarks.{name}")
 
 
-def entry(folder, name, files, **spec):
-    """Write the files of a set and return what the manifest says of it."""
-    listed = []
-    for file, text in files.items():
-        path = folder / name / file
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode())
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        listed.append({"path": f"{name}/{file}", "sha256": digest})
-    defaults = {"format": "csv", "delimiter": ",", "header": False, "missing": []}
-    return {"name": name, "files": listed, "load": defaults | spec}
+def stand_in(name, X, labels, groups=None):
+    """Return a record of a set that is named like a real one."""
+    kinds, y = np.unique(labels, return_inverse=True)
+    names = tuple(f"x{place}" for place in range(ATTRIBUTES))
+    words = ("Made by hand.", "here", "none")
+    return DataSet(name, X, y, names, tuple(map(str, kinds)), *words, groups=groups)
 
 
-def lines_of(cells):
-    return "".join(",".join(map(str, line)) + "\n" for line in cells)
-
-
-def natural_set(folder, name, random_state):
-    X = random_state.normal(size=(40, ATTRIBUTES)).round(3)
+def natural_set(name, random_state):
+    X = random_state.normal(size=(40, ATTRIBUTES))
     labels = np.where(X[:, 0] > 0, 1, -1)
     X[random_state.uniform(size=X.shape) < 0.2] = np.nan
-    files = {"_data.txt": lines_of(X), "_labels.txt": lines_of(labels[:, None])}
-    return entry(folder, name, files, missing=["nan"], labels_in_second_file=True)
+    return stand_in(name, X, labels)
 
 
-def complete_set(folder, name, random_state):
-    X = random_state.normal(size=(40, ATTRIBUTES)).round(3)
-    cells = [[*row, 2 if row[0] > 0 else 4] for row in X]
-    return entry(folder, name, {"x.csv": lines_of(cells)}, label_column=ATTRIBUTES)
+def complete_set(name, random_state):
+    X = random_state.normal(size=(40, ATTRIBUTES))
+    return stand_in(name, X, np.where(X[:, 0] > 0, 2, 4))
 
 
-def esr_set(folder, random_state):
-    cells = [["id", *"abc", "y"]]
-    for piece in range(4):
-        for recording in range(20):
-            values = random_state.normal(loc=recording % 5, size=ATTRIBUTES).round(3)
-            cells.append([f"X{piece}.V{recording}.7", *values, recording % 5 + 1])
-    files = {"esr.csv": lines_of(cells).replace("\n", "\r\n")}
-    return entry(folder, "esr", files, header=True, label_column=4, drop_columns=[0])
+def esr_set(random_state):
+    recordings = np.tile(np.arange(20), 4)
+    X = random_state.normal(recordings[:, None] % 5, size=(80, ATTRIBUTES))
+    return stand_in("esr", X, recordings % 5 + 1, recordings.astype(str))
 
 
 @pytest.fixture
-def data(tmp_path):
-    """Make a folder with one natural set, both sets of a pair, and the large set."""
-    folder = tmp_path / "data"
-    folder.mkdir()
+def data(monkeypatch):
+    """Stand in for a natural set, both sets of a pair, and the large set."""
     random_state = np.random.RandomState(0)
-    entries = [
-        natural_set(folder, "pima", random_state),
-        complete_set(folder, "diabetes", random_state),
-        complete_set(folder, "bank", random_state),
-        esr_set(folder, random_state),
-    ]
-    (folder / "MANIFEST.json").write_text(json.dumps(entries))
-    return folder
+    sets = {
+        "pima": natural_set("pima", random_state),
+        "diabetes": complete_set("diabetes", random_state),
+        "bank": complete_set("bank", random_state),
+        "esr": esr_set(random_state),
+    }
+
+    def load_dataset(name, *, return_X_y=False):
+        return (sets[name].X, sets[name].y) if return_X_y else sets[name]
+
+    for module in ("uci", "esr"):
+        monkeypatch.setattr(load(module), "load_dataset", load_dataset)
+    return sets
 
 
 def make_cell(dataset, method, fold=0, log_loss=0.5, accuracy=0.8, recipe="r"):
     return load("cells").Cell(dataset, method, fold, recipe, log_loss, accuracy, 1.0)
 
 
-def test_sets_are_read_with_holes_classes_and_groups(data):
-    folder = load("data").DataFolder(data)
-    pima, esr = folder.load("pima"), folder.load("esr")
-    assert pima.X.shape == (40, ATTRIBUTES)
-    assert 0 < np.isnan(pima.X).mean() < 0.5
-    assert set(pima.y) == {0, 1}
-    assert pima.groups is None
-    assert esr.X.shape == (80, ATTRIBUTES)
-    assert len(set(esr.groups)) == 20
-    assert all(len(set(esr.y[esr.groups == g])) == 1 for g in set(esr.groups))
-
-
-def test_words_are_coded_in_sorted_order_and_numbers_stay():
-    read = load("data").read_column
-    words = read(["b", "?", "c", "a"], frozenset("?"))
-    np.testing.assert_array_equal(words, [1, np.nan, 2, 0])
-    np.testing.assert_array_equal(read(["7", "-1.5"], frozenset()), [7, -1.5])
-
-
-def test_blanks_and_headers_are_understood():
-    spec = {"delimiter": "whitespace", "header": True}
-    assert load("data").split_lines("a b\n1  2\n\n 3 4 \n", spec) == [
-        ["1", "2"],
-        ["3", "4"],
-    ]
-
-
-def test_changed_bytes_are_refused(data):
-    with (data / "bank" / "x.csv").open("a") as file:
-        file.write("1,2,3,4\n")
-    with pytest.raises(ValueError, match="sha256"):
-        load("data").DataFolder(data).load("bank")
-
-
-def test_absent_folder_is_named_before_anything_is_measured(tmp_path, capsys):
+def test_absent_data_are_named_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setenv("LACUNET_DATA", str(tmp_path))
     main = load("estimators").main
-    for argv in ([], ["--data", str(tmp_path)]):
-        with pytest.raises(SystemExit):
-            main(["--part", "uci", *argv])
-        assert "MANIFEST.json" in capsys.readouterr().err
+    with pytest.raises(LacunetError, match="LACUNET_DATA"):
+        main(["--part", "uci", "--methods", "hgb", "--out", str(tmp_path / "out")])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_half_of_a_complete_set_is_removed_and_natural_holes_stay(data):
-    uci, folder = load("uci"), load("data").DataFolder(data)
-    natural, removed = (uci.make_splits(folder, name) for name in ("pima", "bank"))
-    np.testing.assert_array_equal(natural[0].X, folder.load("pima").X)
+    uci = load("uci")
+    natural, removed = (uci.make_splits(name) for name in ("pima", "bank"))
+    np.testing.assert_array_equal(natural[0].X, data["pima"].X)
     expected = np.random.default_rng(0).random((40, ATTRIBUTES)) < 0.5
     np.testing.assert_array_equal(np.isnan(removed[0].X), expected)
     tested = np.concatenate([split.test for split in removed])
@@ -137,9 +93,8 @@ def test_half_of_a_complete_set_is_removed_and_natural_holes_stay(data):
 
 
 def test_recordings_are_on_one_side_of_their_split(data):
-    esr, folder = load("esr"), load("data").DataFolder(data)
-    split = esr.make_split(folder, "esr-recordings-50", quick=False)
-    groups = folder.load("esr").groups
+    split = load("esr").make_split("esr-recordings-50", quick=False)
+    groups = data["esr"].groups
     assert not set(groups[split.train]) & set(groups[split.test])
     assert len(split.test) == 16
 
@@ -273,8 +228,8 @@ def test_a_library_that_is_not_there_is_named_and_the_others_go_on(monkeypatch, 
     assert "pip install 'lacunet[boosting]'" in capsys.readouterr().err
 
 
-def run(data, out, *more):
-    argv = ["--quick", "--data", str(data), "--out", str(out), *more]
+def run(out, *more):
+    argv = ["--quick", "--out", str(out), *more]
     load("estimators").main(argv)
     return json.loads((out / "estimators.json").read_text())
 
@@ -282,15 +237,16 @@ def run(data, out, *more):
 METHODS = ("lacunet", "lacunet-diag3", "hgb", "mlp", "logistic", "knn-svc", "forest")
 
 
-def test_quick_run_measures_once_and_then_finds_everything(data, tmp_path, capsys):
+@pytest.mark.usefixtures("data")
+def test_quick_run_measures_once_and_then_finds_everything(tmp_path, capsys):
     sets = ("pima", "diabetes", "bank", "esr-recordings-50", "esr-rows-90")
     wanted = ("--part", "uci", "esr", "--methods", *METHODS, "--datasets", *sets)
     out = tmp_path / "out"
-    first = run(data, out, *wanted)
+    first = run(out, *wanted)
     assert "uci.jsonl: 0 cells found, 36 measured" in capsys.readouterr().out
     lines = (out / "estimators" / "esr.jsonl").read_text().splitlines()
     assert len(lines) == 2 * 4
-    second = run(data, out, *wanted)
+    second = run(out, *wanted)
     printed = capsys.readouterr().out
     assert "36 cells found, 0 measured" in printed
     assert second == first
