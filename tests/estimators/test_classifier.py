@@ -520,3 +520,16 @@ def test_parameters_may_be_numbers_of_numpy():
         )
     )
     np.testing.assert_allclose(plain, from_grid, atol=1e-6)
+
+
+def views_of(X, y):
+    shapes = [branch.shape for branch in classifier().fit(X, y).module_]
+    return [(shape.covariance_type, shape.n_edges is not None) for shape in shapes]
+
+
+def test_the_second_view_are_levels_or_gaussians_without_factors():
+    X, y = numbers(300)
+    assert views_of(X, y) == [("diag", False), ("diag", True)]
+    cause = X[:, :1] + 0.1 * np.random.RandomState(0).randn(300, 4)
+    dependent = np.where(np.isnan(X), np.nan, cause)
+    assert views_of(dependent, y) == [("factor", False), ("diag", False)]

@@ -40,6 +40,17 @@ def test_auto_sees_whether_columns_depend_on_each_other(for_network):
     assert covariance_of(fit_density("auto", independent(), **fit)) == "DiagComponents"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_few_wild_rows_do_not_hide_that_columns_depend_on_each_other(seed):
+    rng = np.random.RandomState(seed)
+    x = rng.randn(400, 2) @ rng.randn(2, 12)
+    x = 0.9 * x / x.std(0) + 0.4 * rng.randn(400, 12)
+    x[::20] = rng.choice([-5.0, 5.0], (20, 12))
+    x[rng.rand(400, 12) < 0.3] = NAN
+    found = fit_density("auto", x, (), seed=0, for_network=True)
+    assert covariance_of(found) == "FactorComponents"
+
+
 def test_a_mixture_that_is_given_is_fitted_and_left_alone():
     given = IncompleteGaussianMixture(2, covariance_type="full", random_state=3)
     found = fit_density(given, correlated(), (), seed=0, for_network=True)

@@ -151,9 +151,10 @@ class LacunetClassifier(LabelledEstimator):
         The density of the table. With "auto" the networks see the table in two views:
         numbers as they are, under a mixture of Gaussians whose covariances are chosen
         by rows held back (diagonal, or with factors where columns depend on each other
-        plainly); and numbers as levels, between quantiles, under latent classes. The
-        share of each view in the prediction is chosen by rows held back too. Give a
-        mixture with the parameters that you want for one view under that mixture.
+        plainly); and numbers as levels, between quantiles, under latent classes (or
+        Gaussians without factors, where the first have them). The share of each view
+        in the prediction is chosen by rows held back too. Give a mixture with the
+        parameters that you want for one view under that mixture.
     gamma : float, default=0.01
         Start of the paper's regulariser: the variance of a noise on observed values,
         on the standardised scale.

@@ -14,6 +14,7 @@ from lacunet.estimators._checkpoint import CheckpointFile
 from lacunet.estimators._mixtures import (
     find_edges,
     fit_density,
+    fit_independent,
     fit_levels,
     some_rows,
 )
@@ -125,7 +126,9 @@ def build_branches(
     """Fit the densities of all views, and put networks behind them.
 
     With ``density="auto"`` there are two views, if there are networks for both: numbers
-    as they are, under Gaussians, and numbers as levels, under latent classes.
+    as they are, under Gaussians, and numbers as levels, under latent classes. Where
+    columns depend on each other so plainly that the Gaussians have factors, the second
+    view are Gaussians without: levels would lose what the columns say of each other.
     """
     parameters = setting.parameters
     generator = torch.Generator().manual_seed(setting.seeds(0))
@@ -133,10 +136,12 @@ def build_branches(
     n_networks = parameters["n_networks"]
     if n_networks == "auto":
         n_networks = 10 if len(samples.x) < _MANY_ROWS else 4
-    n_levels = n_networks // 2 if _sees_levels(setting) else 0
-    branches = [_numbers_branch(setting, rows, n_networks - n_levels, generator)]
-    if n_levels:
-        branches.append(_levels_branch(setting, rows, n_levels, generator))
+    n_second = n_networks // 2 if _has_second_view(setting) else 0
+    branches = [_numbers_branch(setting, rows, n_networks - n_second, generator)]
+    if n_second:
+        dependent = branches[0].shape.covariance_type == "factor"
+        second = _independent_branch if dependent else _levels_branch
+        branches.append(second(setting, rows, n_second, generator))
     n_columns = len(np.unique(setting.sources))
     for branch in branches:
         _widen_start(branch, n_columns)
@@ -150,7 +155,7 @@ def _widen_start(branch: Branch, n_columns: int) -> None:
         first.weight.mul_(math.sqrt(first.in_features / n_columns))
 
 
-def _sees_levels(setting: Setting) -> bool:
+def _has_second_view(setting: Setting) -> bool:
     # Without numbers both views would be the same.
     auto = setting.parameters["density"] == "auto"
     return auto and setting.n_numeric > 0 and setting.body.normalise is None
@@ -182,6 +187,17 @@ def _trainable_parts(components: MixedComponents) -> bool | tuple[str, ...]:
     if isinstance(components.gaussian, FactorComponents):
         return ("weights", "means", *(["probabilities"] if components.sizes else []))
     return True
+
+
+def _independent_branch(
+    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
+) -> Branch:
+    parameters = setting.parameters
+    components = fit_independent(rows, setting.sizes, setting.seeds(2))
+    density = density_of(
+        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
+    )
+    return Branch(nn.Identity(), setting.body.build(density, n_networks, generator))
 
 
 def _levels_branch(

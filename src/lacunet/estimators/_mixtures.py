@@ -88,6 +88,19 @@ def fit_density(
     return _fit(chosen, encoded, sizes, seed)
 
 
+def fit_independent(
+    encoded: np.ndarray, sizes: Sequence[int], seed: int
+) -> MixedComponents:
+    """Fit the mixture in front of networks that knows of no dependence."""
+    (covariance_type, n_components, _), *_ = _FOR_NETWORKS
+    mixture = IncompleteGaussianMixture(
+        _few_enough(n_components, len(encoded), encoded),
+        covariance_type=covariance_type,
+        reg_covar=_REG_FOR_NETWORKS,
+    )
+    return _fit(mixture, encoded, sizes, seed)
+
+
 def fit_levels(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> MixedComponents:
     """Fit latent classes to a table of levels alone."""
     n_classes = _few_enough(_N_CLASSES, len(encoded), encoded)
@@ -193,23 +206,26 @@ def choose_mixture(
     ]
     if not enough:
         return mixtures[0]
-    scores = [_held_out_score(m, rest, held_back, sizes, seed) for m in mixtures]
-    scores[0] += margin
-    return mixtures[int(np.argmax(scores))]
+    scores = [_held_out_scores(m, rest, held_back, sizes, seed) for m in mixtures]
+    # Of most rows, not in the mean: a few wild ones would decide alone.
+    gains = [float(np.median(score - scores[0])) for score in scores]
+    gains[0] += margin
+    return mixtures[int(np.argmax(gains))]
 
 
-def _held_out_score(
+def _held_out_scores(
     mixture: IncompleteGaussianMixture,
     rows: np.ndarray,
     held_back: np.ndarray,
     sizes: Sequence[int],
     seed: int,
-) -> float:
-    """Return the mean log likelihood of an observed cell in the rows held back."""
+) -> np.ndarray:
+    """Return the log likelihood of a cell in each of the rows held back: (rows,)."""
     components = _fit(clone(mixture), rows, sizes, seed)
     with torch.inference_mode():
-        total = log_likelihood(torch.from_numpy(held_back), components).sum()
-    return float(total) / max(1, int((~np.isnan(held_back)).sum()))
+        of_rows = log_likelihood(torch.from_numpy(held_back), components).numpy()
+    scores: np.ndarray = of_rows / np.maximum((~np.isnan(held_back)).sum(1), 1)
+    return scores
 
 
 def _few_enough(n_components: int, n_rows: int, encoded: np.ndarray) -> int:
