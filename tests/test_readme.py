@@ -4,6 +4,7 @@ The blocks of one file share a namespace and run in order. A block is left out w
 line before it is ``<!-- skip: reason -->``.
 """
 
+import importlib
 import json
 import re
 import textwrap
@@ -80,3 +81,73 @@ def test_demo_figures_are_the_committed_ones():
     for name, errors in result("demo/demo.json").items():
         figures = " | ".join(f"{value:.4f}" for value in errors.values())
         assert f"| {name} | {figures} |" in text
+
+
+def readme_rows():
+    """Return the rows of all tables of the page as tuples of cells, without stars."""
+    lines = README.read_text("utf-8").splitlines()
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
+    return {tuple(cell.strip(" *") for cell in row) for row in rows}
+
+
+def test_figures_of_the_small_tables_are_the_committed_ones(titles):
+    uci = result("benchmarks/estimators.json")["uci"]
+    for row in uci["standings"]:
+        means = [f"{row[name]:.3f}" for name in ("log_loss", "accuracy")]
+        ranks = [f"{row[name]:.2f}" for name in ("log_loss_rank", "accuracy_rank")]
+        assert (titles[row["method"]], *means, *ranks) in readme_rows()
+
+
+def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
+    text = " ".join(README.read_text("utf-8").split())
+    uci = result("benchmarks/estimators.json")["uci"]
+    losses = {
+        name: {
+            method: uci["scores"][method][name]["log_loss"] for method in uci["scores"]
+        }
+        for name in uci["sets"]
+    }
+    won = [
+        name for name, each in losses.items() if min(each, key=each.get) == "lacunet"
+    ]
+    assert len(won) == 10
+    assert "has the lowest log-loss on ten of them" in text
+    bands, fourclass = losses["bands"], losses["fourclass"]
+    assert f"bands ({bands['catboost']:.3f} to our {bands['lacunet']:.3f})" in text
+    figures = f"{fourclass['catboost']:.3f} to {fourclass['lacunet']:.3f}"
+    assert f"fourclass ({figures})" in text
+
+
+def test_figures_of_the_seizures_are_the_committed_ones():
+    scores = result("benchmarks/estimators.json")["esr"]["scores"]
+    for name in scores["lacunet"]:
+        _, split, share = name.split("-")
+        methods = ("lacunet", "lacunet-diag3", "mlp", "hgb")
+        reached = [scores[method][name] for method in methods]
+        figures = [f"{s['accuracy']:.3f} / {s['log_loss']:.3f}" for s in reached]
+        assert (f"{share}%, by {split}", *figures) in readme_rows()
+
+
+def test_figures_of_the_missing_column_are_the_committed_ones():
+    for row in result("benchmarks/estimators.json")["missing_column"]["models"]:
+        figures = [row["complete"], row["missing"]]
+        shown = ["-" if value is None else f"{value:.3f}" for value in figures]
+        assert (row["model"], *shown) in readme_rows()
+
+
+def test_times_of_the_estimators_are_the_committed_ones():
+    text = " ".join(README.read_text("utf-8").split())
+    times = result("benchmarks/estimators.json")["time"]
+    fit, predict, row = (case["ours"] / case["reference"] for case in times["rows"])
+    assert f"takes {fit:.1f}× as long to fit and {predict:.1f}× as long" in text
+    assert f"the defaults takes {row:.1f}× as long" in text
+    for cost in times["costs"]:
+        figures = (f"{cost['fit']:.1f} s", f"{cost['predict']:.2f} s")
+        assert (cost["model"], *figures) in readme_rows()
+
+
+@pytest.fixture
+def titles(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    rivals = importlib.import_module("benchmarks.rivals")
+    return {method.name: method.title for method in rivals.METHODS.values()}

@@ -8,7 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lacunet import density, estimators, exceptions, functional, nn
+    from lacunet import (
+        baselines,
+        datasets,
+        density,
+        estimators,
+        exceptions,
+        functional,
+        nn,
+    )
     from lacunet.density import IncompleteGaussianMixture
     from lacunet.estimators import (
         LacunetAutoencoder,
@@ -31,6 +39,8 @@ __all__ = [
     "LacunetRegressor",
     "__version__",
     "adapt",
+    "baselines",
+    "datasets",
     "density",
     "estimators",
     "exceptions",
@@ -39,7 +49,17 @@ __all__ = [
     "nn",
 ]
 
-_SUBPACKAGES = frozenset({"density", "estimators", "exceptions", "functional", "nn"})
+_SUBPACKAGES = frozenset(
+    {
+        "baselines",
+        "datasets",
+        "density",
+        "estimators",
+        "exceptions",
+        "functional",
+        "nn",
+    }
+)
 _HOMES = {
     "IncompleteGaussianMixture": "lacunet.density",
     "LacunetAutoencoder": "lacunet.estimators",

@@ -28,8 +28,9 @@ _FOR_TABLES: tuple[Candidate, ...] = (
 )
 _MORE_FACTORS: Candidate = ("factor", 3, 20)
 _MANY_COLUMNS = 60
-# Gain in log likelihood of a cell that dependence must bring in front of networks.
-_MARGIN = 0.1
+# Gain in log likelihood of a cell that another candidate than the first must bring.
+_MARGIN_FOR_NETWORKS = 0.1
+_MARGIN_FOR_TABLES = 0.01
 _ROWS_TO_CHOOSE = 2_500
 _FEWEST_HELD_BACK = 10
 _N_CLASSES = 4
@@ -52,8 +53,8 @@ def fit_density(
 
     A network trains its density further and sees what it is unsure of: it does best
     with few diagonal components, unless the columns depend on each other so much that
-    the likelihood of rows held back shows it plainly. To fill a table, the likelihood
-    decides alone.
+    the likelihood of rows held back shows it plainly. To fill a table, a small gain in
+    likelihood is enough.
 
     Parameters
     ----------
@@ -78,12 +79,17 @@ def fit_density(
             encoded,
             sizes,
             seed,
-            margin=_MARGIN,
+            margin=_MARGIN_FOR_NETWORKS,
             reg_covar=_REG_FOR_NETWORKS,
         )
     else:
         chosen = choose_mixture(
-            _FOR_TABLES, encoded, sizes, seed, margin=0.0, reg_covar=_REG_FOR_TABLES
+            _FOR_TABLES,
+            encoded,
+            sizes,
+            seed,
+            margin=_MARGIN_FOR_TABLES,
+            reg_covar=_REG_FOR_TABLES,
         )
     return _fit(chosen, encoded, sizes, seed)
 
