@@ -246,7 +246,7 @@ def fit_branches(
     history = train(
         task,
         _optimiser(module, parameters),
-        _plan(parameters, len(samples.x)),
+        make_plan(parameters, len(samples.x)),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
         verbose=bool(parameters["verbose"]),
@@ -289,7 +289,8 @@ def _optimiser(module: Branches, parameters: dict[str, Any]) -> torch.optim.Opti
     return torch.optim.AdamW(groups, lr=parameters["lr"])
 
 
-def _plan(parameters: dict[str, Any], n_rows: int) -> Plan:
+def make_plan(parameters: dict[str, Any], n_rows: int) -> Plan:
+    """Return how long to train, in which batches, on so many rows."""
     batch_size = parameters["batch_size"]
     if batch_size == "auto":
         # Some thirty steps an epoch, in batches that are neither noisy nor slow.

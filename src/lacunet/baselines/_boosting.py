@@ -1,0 +1,331 @@
+"""Boosted trees, which take missing values as they are, behind one face."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from lacunet._validation import check_choice
+from lacunet.estimators._contract import read_table
+from lacunet.estimators._table import TableEncoder
+from lacunet.estimators._targets import (
+    check_given,
+    check_labels,
+    check_numbers,
+    check_weights,
+)
+
+# HistGradientBoosting takes at most 255 levels of a category, one for the rare ones.
+_MAX_CATEGORIES = 250
+
+
+class BoostedEstimator(BaseEstimator):
+    """What the two boosted models share.
+
+    Attributes
+    ----------
+    model_ : the library's own model
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+    """
+
+    model_: Any
+    _kind: str
+
+    def __init__(
+        self,
+        library: str = "hgb",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.library = library
+        self.parameters = parameters
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that NaN and words are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _fit(self, table: Any, y: np.ndarray, sample_weight: Any) -> Self:
+        check_choice(self.library, tuple(_LIBRARIES), "library")
+        encoder = TableEncoder(max_categories=_MAX_CATEGORIES, scale="none")
+        self._encoder = encoder.fit(table)
+        check_consistent_length(table, y)
+        weights = None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, y, table)
+        categorical = np.arange(encoder.n_numeric, len(encoder.columns)).tolist()
+        fit = _LIBRARIES[self.library]
+        self.model_ = fit(self, self._codes(table), y, weights, categorical)
+        return self
+
+    def _codes(self, table: Any) -> np.ndarray:
+        """Return numbers as they are, then the index of each category's level."""
+        encoder = self._encoder
+        encoded = encoder.transform(table)
+        columns = [encoded[:, : encoder.n_numeric]]
+        start = encoder.n_numeric
+        for size in encoder.sizes:
+            levels = encoded[:, start : start + size]
+            missing = np.isnan(levels[:, :1])
+            index = np.nan_to_num(levels).argmax(1)[:, None]
+            columns.append(np.where(missing, np.nan, index))
+            start += size
+        return np.hstack(columns)
+
+    def _ask(self, method: str, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        codes = self._codes(read_table(self, X, reset=False))
+        if self.library == "catboost":
+            codes = _for_catboost(codes, self._encoder.n_numeric)
+        said: np.ndarray = np.asarray(getattr(self.model_, method)(codes))
+        return said
+
+
+class BoostedClassifier(ClassifierMixin, BoostedEstimator):
+    """Boosted trees of four libraries, with categories passed through.
+
+    Parameters
+    ----------
+    library : {"hgb", "lightgbm", "xgboost", "catboost"}, default="hgb"
+        HistGradientBoosting of scikit-learn, or another one, if it is installed.
+    parameters : dict, default=None
+        Parameters of the library's own model, which is at its defaults otherwise.
+    n_jobs : int, default=None
+        Threads, for libraries that ask; the library's own default if None.
+    random_state : int or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    model_ : the library's own model
+        Of numbers, and of categories as indices of their levels.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lacunet.baselines import BoostedClassifier
+    >>> X = pd.DataFrame({"age": [40, None, 50] * 50})
+    >>> X["town"] = ["Rome", None, "Bonn"] * 50
+    >>> BoostedClassifier("hgb").fit(X, [1, 0, 0] * 50).predict(X[:3])
+    array([1, 0, 0])
+    """
+
+    classes_: np.ndarray
+    _kind = "Classifier"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        check_given(y, self)
+        table = read_table(self, X, reset=True)
+        labels = check_labels(y)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            msg = (
+                f"Classifier can't train when only one class is present: got "
+                f"{self.classes_.tolist()}, but expected at least two."
+            )
+            raise ValueError(msg)
+        return self._fit(table, codes, sample_weight)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._ask("predict_proba", X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        likeliest = self.predict_proba(X).argmax(1)
+        chosen: np.ndarray = self.classes_[likeliest]
+        return chosen
+
+
+class BoostedRegressor(RegressorMixin, BoostedEstimator):
+    """Boosted trees of four libraries, with categories passed through.
+
+    Parameters
+    ----------
+    library : {"hgb", "lightgbm", "xgboost", "catboost"}, default="hgb"
+        HistGradientBoosting of scikit-learn, or another one, if it is installed.
+    parameters : dict, default=None
+        Parameters of the library's own model, which is at its defaults otherwise.
+    n_jobs : int, default=None
+        Threads, for libraries that ask; the library's own default if None.
+    random_state : int or None, default=None
+
+    Attributes
+    ----------
+    model_ : the library's own model
+        Of numbers, and of categories as indices of their levels.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a frame.
+
+    Examples
+    --------
+    >>> from lacunet.baselines import BoostedRegressor
+    >>> X = [[0.0], [None], [1.0]] * 50
+    >>> BoostedRegressor("hgb").fit(X, [1.0, 3.0, 5.0] * 50).predict(X[:3]).round(2)
+    array([1., 3., 5.])
+    """
+
+    _kind = "Regressor"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        check_given(y, self)
+        table = read_table(self, X, reset=True)
+        targets = column_or_1d(check_numbers(y))
+        return self._fit(table, targets, sample_weight)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predictions.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._ask("predict", X)
+
+
+# --- the libraries
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        msg = (
+            f"Got library={name!r}, which is not installed. Install it with pip "
+            f"install 'lacunet[boosting]', or take 'hgb', which needs nothing."
+        )
+        raise ImportError(msg) from error
+
+
+def _options(estimator: BoostedEstimator, **names: str) -> dict[str, Any]:
+    """Return the parameters that were given, under the library's own names."""
+    given = {
+        name: getattr(estimator, parameter)
+        for name, parameter in names.items()
+        if getattr(estimator, parameter) is not None
+    }
+    return {**given, **(estimator.parameters or {})}
+
+
+def _fit_hgb(
+    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
+) -> Any:
+    module = importlib.import_module("sklearn.ensemble")
+    make = getattr(module, f"HistGradientBoosting{estimator._kind}")
+    options = _options(estimator, random_state="random_state")
+    return make(categorical_features=categorical or None, **options).fit(
+        X, y, sample_weight=weights
+    )
+
+
+def _fit_lightgbm(
+    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
+) -> Any:
+    make = getattr(_import("lightgbm"), f"LGBM{estimator._kind}")
+    options = _options(estimator, random_state="random_state", n_jobs="n_jobs")
+    return make(**{"verbose": -1, **options}).fit(
+        X, y, sample_weight=weights, categorical_feature=categorical or "auto"
+    )
+
+
+def _fit_xgboost(
+    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
+) -> Any:
+    make = getattr(_import("xgboost"), f"XGB{estimator._kind}")
+    options = _options(estimator, random_state="random_state", n_jobs="n_jobs")
+    kinds = ["c" if index in categorical else "q" for index in range(X.shape[1])]
+    return make(enable_categorical=True, feature_types=kinds, **options).fit(
+        X, y, sample_weight=weights
+    )
+
+
+def _fit_catboost(
+    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
+) -> Any:
+    make = getattr(_import("catboost"), f"CatBoost{estimator._kind}")
+    options = _options(estimator, random_seed="random_state", thread_count="n_jobs")
+    quiet = {"verbose": 0, "allow_writing_files": False}
+    rows = _for_catboost(X, X.shape[1] - len(categorical))
+    return make(**{**quiet, **options}).fit(
+        rows, y, sample_weight=weights, cat_features=categorical or None
+    )
+
+
+def _for_catboost(codes: np.ndarray, n_numeric: int) -> np.ndarray:
+    """Return categories as words, a missing one as a word of its own."""
+    if codes.shape[1] == n_numeric:
+        return codes
+    rows = codes.astype(object)
+    rows[:, n_numeric:] = codes[:, n_numeric:].astype(str)
+    return rows
+
+
+_LIBRARIES: dict[str, Callable[..., Any]] = {
+    "hgb": _fit_hgb,
+    "lightgbm": _fit_lightgbm,
+    "xgboost": _fit_xgboost,
+    "catboost": _fit_catboost,
+}
