@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         density,
         estimators,
         exceptions,
+        experiments,
         functional,
         nn,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "density",
     "estimators",
     "exceptions",
+    "experiments",
     "functional",
     "load",
     "nn",
@@ -56,6 +58,7 @@ _SUBPACKAGES = frozenset(
         "density",
         "estimators",
         "exceptions",
+        "experiments",
         "functional",
         "nn",
     }
