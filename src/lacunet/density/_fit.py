@@ -10,7 +10,12 @@ from torch import Tensor
 
 from lacunet.density import _parameters
 from lacunet.density._em import EMResult, run_em
-from lacunet.density._start import cluster_rows, random_shares, start_components
+from lacunet.density._start import (
+    cluster_rows,
+    random_shares,
+    refine_shares,
+    start_components,
+)
 from lacunet.density._steps import Parts, Step
 from lacunet.functional import GaussianComponents
 from lacunet.functional._cells import Cells, WideCells
@@ -37,7 +42,9 @@ def first_shares(
 ) -> Tensor:
     """Return the responsibilities (rows, components) that EM starts from."""
     if estimator.init_params == "kmeans":
-        return cluster_rows(cells, estimator.n_components, random_state)
+        shares = cluster_rows(cells, estimator.n_components, random_state)
+        factor = estimator.covariance_type == "factor"
+        return refine_shares(cells, shares) if factor else shares
     return random_shares(len(cells.values), estimator.n_components, random_state)
 
 
