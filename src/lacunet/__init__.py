@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         experiments,
         functional,
         nn,
+        results,
     )
     from lacunet.density import IncompleteGaussianMixture
     from lacunet.estimators import (
@@ -49,6 +50,7 @@ __all__ = [
     "functional",
     "load",
     "nn",
+    "results",
 ]
 
 _SUBPACKAGES = frozenset(
@@ -61,6 +63,7 @@ _SUBPACKAGES = frozenset(
         "experiments",
         "functional",
         "nn",
+        "results",
     }
 )
 _HOMES = {
