@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from threadpoolctl import threadpool_info
 
 from benchmarks.estimators import write_part
 from benchmarks.table import format_table
@@ -128,15 +129,18 @@ def measure_neighbours(options: argparse.Namespace) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     error = float(np.square(filled - images)[lost].sum() / images.size)
+    n_threads = max(library["num_threads"] for library in threadpool_info())
     means = np.nanmean(holed, axis=0)
     trivial = float(np.square(means - images)[lost].sum() / images.size)
     print(
-        f"\nnearest neighbours, {len(images)} images: {seconds:.0f} s, peak memory "
+        f"\nnearest neighbours, {len(images)} images, {n_threads} threads: "
+        f"{seconds:.0f} s, peak memory "
         f"{after / 2**10:.0f} MB, {before / 2**10:.0f} MB of it before. Error inside "
         f"the patches over all pixels: {error:.5f}, with means {trivial:.5f}"
     )
     return {
         "images": len(images),
+        "threads": n_threads,
         "seconds": seconds,
         "peak_mb": after / 2**10,
         "before_mb": before / 2**10,
