@@ -1,0 +1,127 @@
+"""The autoencoders of table 1, and their errors."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from lacunet.baselines import (
+    ContextEncoder,
+    DropoutAutoencoder,
+    FilledAutoencoder,
+    NeighbourImputer,
+)
+from lacunet.density import IncompleteGaussianMixture
+from lacunet.estimators import LacunetAutoencoder
+from lacunet.experiments._classification import Measured
+from lacunet.experiments._columns import set_parts
+from lacunet.experiments._jobs import Job
+from lacunet.experiments._record import Experiment
+from lacunet.experiments._sources import Images, load_images
+
+N_COMPONENTS = 5  # as in the authors' code
+N_SHOWN = 20  # images of the supplement's figure
+METRICS = ("mse", "mse_inside", "mse_outside")
+
+# First layer ReLU, the rest sigmoid; pixels have one scale.
+NETWORK = {
+    "hidden_layer_sizes": (256, 128, 64, 128, 256),
+    "activation": ("relu", "sigmoid"),
+    "out_activation": "sigmoid",
+    "scale": "none",
+}
+
+
+def _make_knn(**options: Any) -> Any:
+    return FilledAutoencoder(NeighbourImputer(5), **options)
+
+
+def _make_published(strategy: str, *, train_density: bool) -> Callable[..., Any]:
+    """Return how to make the paper's method, with its density started in some way."""
+
+    def make(**options: Any) -> Any:
+        return LacunetAutoencoder(
+            density=IncompleteGaussianMixture(N_COMPONENTS, strategy=strategy),  # type: ignore[arg-type]
+            gamma=1.0,
+            train_density=train_density,
+            density_loss_weight=0.0,
+            mask_augmentation=0.0,
+            **options,
+        )
+
+    return make
+
+
+def _make_lacunet(**options: Any) -> Any:
+    """Return the same network with what goes beyond the paper."""
+    density = IncompleteGaussianMixture(N_COMPONENTS)
+    return LacunetAutoencoder(density=density, gamma=0.1, **options)
+
+
+AUTOENCODERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "knn": _make_knn,
+        "mean": FilledAutoencoder,
+        "dropout": DropoutAutoencoder,
+        "paper": _make_published("mean", train_density=True),
+        "ce": ContextEncoder,
+        "em-frozen": _make_published("em", train_density=False),
+        "em-joint": _make_published("em", train_density=True),
+        "lacunet": _make_lacunet,
+    }
+)
+
+
+def measure_errors(experiment: Experiment, job: Job) -> Measured:
+    """Train an autoencoder on images with patches, and compare what it gives back.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    job : Job
+
+    Returns
+    -------
+    Measured
+        With the first test images as it gives them back.
+    """
+    budget = experiment.budget(job.protocol, job.data)
+    images = load_images(job.dataset, job.seed, budget.n_rows)
+    model = AUTOENCODERS[job.method](**NETWORK, random_state=job.seed)
+    set_parts(model, {**experiment.parameters, **budget.parameters_of(job.method)})
+    complete = {"X_complete": images.original} if job.method == "ce" else {}
+    model.fit(images.train, **complete)
+    given_back = model.reconstruct(images.test)
+    told = {"n_train": len(images.train), "n_epochs": len(model.history_)}
+    return Measured(find_errors(given_back, images), told, given_back[:N_SHOWN])
+
+
+def find_errors(given_back: np.ndarray, images: Images) -> dict[str, float]:
+    """Return the squared error in total, inside the patches and outside.
+
+    Each is divided by the number of all pixels, as the paper's figures add up.
+
+    Parameters
+    ----------
+    given_back : ndarray of shape (images, pixels)
+    images : Images
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet.experiments._autoencoders import find_errors
+    >>> from lacunet.experiments._sources import Images
+    >>> test, whole = np.array([[np.nan, 0.0]]), np.array([[1.0, 0.0]])
+    >>> find_errors(np.array([[0.5, 0.25]]), Images(test, test, whole, whole))
+    {'mse': 0.15625, 'mse_inside': 0.125, 'mse_outside': 0.03125}
+    """
+    squares = np.square(given_back.astype(np.float64) - images.original_test)
+    lost = np.isnan(images.test)
+    inside = float(squares[lost].sum() / squares.size)
+    outside = float(squares[~lost].sum() / squares.size)
+    return dict(zip(METRICS, (inside + outside, inside, outside), strict=True))

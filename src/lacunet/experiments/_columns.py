@@ -1,0 +1,88 @@
+"""The columns of the tables: methods by name, set up for an experiment."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from lacunet.experiments._record import Experiment
+from lacunet.experiments.methods import METHODS, Method
+
+# The groups of columns.
+PUBLISHED = ("knn", "mice", "mean", "gmm", "dropout", "paper")
+MARGINS = ("karma", "geom")
+DENSITIES = ("em-frozen", "em-joint")
+RIVALS = ("mean+indicator", "neumiss", "hgb", "lightgbm", "xgboost", "catboost")
+BEYOND = (*DENSITIES, "lacunet", *RIVALS)
+
+# Models that are one of many in a table run on one core each.
+ONE_CORE = {"n_jobs": 1}
+# The slowest of the rivals, for a first look.
+FEW_TREES = {"catboost": {"parameters": {"iterations": 100}}}
+
+
+def _make_frozen(task: str, random_state: Any, body: str) -> Any:
+    return _make_joint(task, random_state, body).set_params(train_density=False)
+
+
+def _make_joint(task: str, random_state: Any, body: str) -> Any:
+    published = METHODS["paper"].make(task, random_state, body)
+    return published.set_params(density__strategy="em")
+
+
+def _make_complete(task: str, random_state: Any, body: str) -> Any:
+    # Nothing is missing, so nothing is filled.
+    return METHODS["mean"].make(task, random_state, body)
+
+
+_grid = METHODS["paper"].grid
+
+# Methods that only make sense beside the paper's: the same network on another density,
+# and on data from which nothing was removed.
+COLUMNS: Mapping[str, Method] = MappingProxyType(
+    {
+        **METHODS,
+        "em-frozen": Method("em-frozen", "EM, frozen", _make_frozen, _grid),
+        "em-joint": Method("em-joint", "EM + joint training", _make_joint, _grid),
+        "complete": Method(
+            "complete", "complete data", _make_complete, METHODS["mean"].grid
+        ),
+    }
+)
+
+
+def make_model(experiment: Experiment, method: str, seed: int) -> Any:
+    """Return the classifier of a column, not fitted.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    method : str
+        A key of ``COLUMNS``.
+    seed : int
+
+    Returns
+    -------
+    estimator
+    """
+    model = COLUMNS[method].make("classification", seed, experiment.body)
+    set_parts(model, ONE_CORE)
+    return model if method == "lacunet" else set_parts(model, experiment.parameters)
+
+
+def set_parts(model: Any, values: Mapping[str, Any]) -> Any:
+    """Set parameters of a model and of its parts, wherever they have such names.
+
+    Parameters
+    ----------
+    model : estimator
+    values : mapping
+        By the last part of the name: ``max_epochs`` is for ``network__max_epochs``.
+
+    Returns
+    -------
+    estimator
+        The same.
+    """
+    last = {name: name.rpartition("__")[2] for name in model.get_params()}
+    chosen = {name: values[end] for name, end in last.items() if end in values}
+    return model.set_params(**chosen)
