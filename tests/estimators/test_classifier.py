@@ -303,7 +303,7 @@ def test_weights_that_are_none_are_refused(weights):
 
 def test_given_validation_rows_are_judged_by_and_not_trained_on():
     X, y = numbers(80)
-    model = classifier(max_epochs=1)
+    model = classifier(max_epochs=1, n_networks=1)
     right = model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
     expected = right.predict_proba(X)
     told = right.history_[0].valid_loss

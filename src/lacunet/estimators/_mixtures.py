@@ -32,7 +32,7 @@ _MANY_COLUMNS = 60
 _MARGIN_FOR_NETWORKS = 0.1
 _MARGIN_FOR_TABLES = 0.01
 _ROWS_TO_CHOOSE = 2_500
-_FEWEST_HELD_BACK = 10
+_FEWEST_HELD_BACK = 20
 _N_CLASSES = 4
 _ITERATIONS = {"diag": 100, "factor": 30}
 # On the scale of the encoded numbers, whose variance is one: what a network trains
