@@ -116,6 +116,12 @@ def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
     assert f"bands ({bands['catboost']:.3f} to our {bands['lacunet']:.3f})" in text
     figures = f"{fourclass['catboost']:.3f} to {fourclass['lacunet']:.3f}"
     assert f"fourclass ({figures})" in text
+    (duel,) = (
+        duel
+        for duel in uci["duels"]
+        if (duel["rival"], duel["metric"]) == ("catboost", "log_loss")
+    )
+    assert f"p = {duel['p_value']:.2f}" in text
 
 
 def test_figures_of_the_seizures_are_the_committed_ones():

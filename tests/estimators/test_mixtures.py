@@ -51,6 +51,13 @@ def test_a_few_wild_rows_do_not_hide_that_columns_depend_on_each_other(seed):
     assert covariance_of(found) == "FactorComponents"
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_few_rows_are_not_asked_whether_columns_depend_on_each_other(seed):
+    x = np.random.RandomState(seed).randn(60, 4)
+    found = fit_density("auto", x, (), seed=seed, for_network=True)
+    assert covariance_of(found) == "DiagComponents"
+
+
 def test_a_mixture_that_is_given_is_fitted_and_left_alone():
     given = IncompleteGaussianMixture(2, covariance_type="full", random_state=3)
     found = fit_density(given, correlated(), (), seed=0, for_network=True)
