@@ -1,6 +1,7 @@
 """Jobs on several processes, one core each, that end when they are told to."""
 
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -126,3 +127,8 @@ def _end(workers: Sequence[BaseProcess]) -> None:
         worker.join(_PATIENCE)
         if worker.is_alive():
             worker.kill()
+    # The pool's own thread may be the one that learns of an end: a moment passes
+    # before it is known here.
+    end = time.monotonic() + _PATIENCE
+    while set(workers) & set(active_children()) and time.monotonic() < end:
+        time.sleep(0.01)
