@@ -6,19 +6,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import MinMaxScaler
 
 from lacunet.exceptions import LacunetError
 from lacunet.experiments._columns import COLUMNS, make_model, set_parts
 from lacunet.experiments._jobs import Job
-from lacunet.experiments._protocols import (
-    PROTOCOLS,
-    Split,
-    make_folds,
-    split_rows,
-)
+from lacunet.experiments._protocols import PROTOCOLS, Split, split_rows
 from lacunet.experiments._record import Experiment
+from lacunet.experiments._search import search
 from lacunet.experiments._sources import Table, load_table
 from lacunet.experiments.methods import Grid
 
@@ -69,42 +64,39 @@ def measure_accuracy(experiment: Experiment, job: Job) -> Measured:
     )
     model = make_model(experiment, job.method, job.seed)
     set_parts(model, budget.parameters_of(job.method))
-    fit = _fit_on_all_rows if protocol.all_rows else _fit_inside
+    grid: Grid = {}
     if protocol.search and experiment.cross_validated:
         grid = COLUMNS[job.method].grid(experiment.body)
-        model = _with_search(model, grid, job.seed, grouped=table.groups is not None)
-    fitted, X = fit(model, job.method, table, split)
+    chosen: dict[str, Any] = {}
+    if protocol.all_rows:
+        fitted, X = _fit_on_all_rows(model, table, split)
+    else:
+        fitted, chosen = _fit_inside(model, grid, job, table, split)
+        X = table.X
     value = accuracy_score(table.y[split.test], fitted.predict(X[split.test]))
-    chosen = getattr(fitted, "best_params_", {})
     sizes = {"n_train": len(split.train), "n_test": len(split.test)}
     return Measured({"accuracy": float(value)}, {**chosen, **sizes})
 
 
-def _with_search(model: Any, grid: Grid, seed: int, *, grouped: bool) -> Any:
-    """Return the model with the choice of its parameters by five inner folds."""
-    if not grid:
-        return model
-    return GridSearchCV(
+def _fit_inside(
+    model: Any, grid: Grid, job: Job, table: Table, split: Split
+) -> tuple[Any, dict[str, Any]]:
+    """Fit on the training rows alone, and return also what was chosen there."""
+    rows = split.train
+    return search(
         model,
-        dict(grid),
-        scoring="accuracy",
-        cv=make_folds(grouped, seed),
-        error_score="raise",
+        grid,
+        table.X[rows],
+        table.y[rows],
+        seed=job.seed,
+        groups=None if table.groups is None else table.groups[rows],
+        options=_complete_rows(job.method, table, rows),
     )
 
 
-def _fit_inside(
-    model: Any, method: str, table: Table, split: Split
-) -> tuple[Any, np.ndarray]:
-    """Fit on the training rows alone, and return also what rows are told as."""
-    rows = split.train
-    options = _complete_rows(method, table, rows)
-    if table.groups is not None and isinstance(model, GridSearchCV):
-        options["groups"] = table.groups[rows]
-    return model.fit(table.X[rows], table.y[rows], **options), table.X
-
-
-def _complete_rows(method: str, table: Table, rows: np.ndarray) -> dict[str, Any]:
+def _complete_rows(
+    method: str, table: Table, rows: np.ndarray
+) -> dict[str, np.ndarray]:
     """Return the complete rows for the method that is shown them."""
     if not COLUMNS[method].needs_complete:
         return {}
@@ -119,10 +111,11 @@ def _complete_rows(method: str, table: Table, rows: np.ndarray) -> dict[str, Any
     return {}
 
 
-def _fit_on_all_rows(
-    model: Any, method: str, table: Table, split: Split
-) -> tuple[Any, np.ndarray]:
-    """Fit as the authors' code does: scale and density see the test rows as well."""
+def _fit_on_all_rows(model: Any, table: Table, split: Split) -> tuple[Any, np.ndarray]:
+    """Fit as the authors' code does: scale and density see the test rows as well.
+
+    What rows are told as is returned too.
+    """
     X = MinMaxScaler((-1, 1)).fit_transform(table.X)
     model.set_params(scale="none", n_units=AUTHORS_UNITS)
     fitted = model.fit(X[split.train], table.y[split.train], X_unlabelled=X[split.test])
