@@ -299,3 +299,44 @@ def test_the_clock_goes_on_from_the_checkpoint():
     content["history"][0][-1] = 100.0
     history = run(small_task(), store=Memory((tensors, content)), time_limit=100.0)
     assert len(history) == 1
+
+
+# --- one cycle
+
+
+def rates_of_a_cycle(n_epochs, store=None, seen=None):
+    """Train with the hand-made task, and return the learning rate of each step."""
+    rates = [] if seen is None else seen
+    task = ScriptedTask(range(100, 0, -1))
+    optimiser = torch.optim.SGD(task.parts[0].parameters(), lr=0.5)
+    optimiser.register_step_post_hook(
+        lambda o, *_: rates.append(o.param_groups[0]["lr"])
+    )
+    plan = Plan(n_epochs, batch_size=2, patience=n_epochs, tol=0.0, one_cycle=True)
+    task.validate = lambda part: 1.0 / len(rates)
+    train(task, optimiser, plan, torch.Generator().manual_seed(0), store=store)
+    return rates
+
+
+def test_the_rate_of_a_cycle_rises_and_falls_to_nothing():
+    rates = rates_of_a_cycle(10)
+    assert len(rates) == 20
+    top = rates.index(max(rates))
+    assert rates[top] == pytest.approx(0.5)
+    assert top == 6
+    assert rates[0] == pytest.approx(0.02)
+    assert rates == sorted(rates[:top]) + sorted(rates[top:], reverse=True)
+    assert 0.0 < rates[-1] < 0.01
+
+
+def test_a_cycle_goes_on_where_it_was_stopped():
+    whole = rates_of_a_cycle(4)
+    memory = Memory()
+    rates_of_a_cycle(4, store=memory)
+    later = rates_of_a_cycle(4, store=Memory(memory.written[1]), seen=[0.0])
+    assert later[1:] == whole[4:]
+
+
+def test_the_rate_stays_without_a_cycle():
+    plan = Plan(max_epochs=3, batch_size=2, patience=3)
+    assert [plan.pace(step, 6) for step in range(6)] == [1.0] * 6

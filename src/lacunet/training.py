@@ -19,6 +19,10 @@ from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
 
+# Of a cycle: the share of the steps in which the learning rate rises, and where from.
+_RISE = 0.3
+_FIRST_PACE = 0.04
+
 
 class Task(Protocol):
     """What is trained, and how it is judged.
@@ -88,6 +92,9 @@ class Plan:
         A validation loss that is lower by less is not better.
     time_limit : float, optional
         In seconds. No epoch begins after it; at least one is run.
+    one_cycle : bool, default=False
+        Let the learning rates of the optimiser rise to what they are over the first
+        steps, and fall to nothing up to the last of ``max_epochs``.
     """
 
     max_epochs: int
@@ -95,6 +102,37 @@ class Plan:
     patience: int
     tol: float = 1e-4
     time_limit: float | None = None
+    one_cycle: bool = False
+
+    def pace(self, step: int, n_steps: int) -> float:
+        """Return the factor of the learning rates in a step of all.
+
+        Parameters
+        ----------
+        step, n_steps : int
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from lacunet.training import Plan
+        >>> plan = Plan(max_epochs=1, batch_size=8, patience=1, one_cycle=True)
+        >>> [round(plan.pace(step, 10), 2) for step in (0, 3, 6, 9)]
+        [0.04, 1.0, 0.61, 0.05]
+        """
+        if not self.one_cycle:
+            return 1.0
+        top = _RISE * n_steps
+        if step < top:
+            return _FIRST_PACE + (1.0 - _FIRST_PACE) * _ease(step / top)
+        return 1.0 - _ease((step - top) / (n_steps - top))
+
+
+def _ease(share: float) -> float:
+    """Go from 0 to 1, slowly at both ends."""
+    return 0.5 - 0.5 * math.cos(math.pi * share)
 
 
 @dataclass
@@ -176,6 +214,7 @@ class _Loop:
         self.generator = generator
         self.history: list[Epoch] = []
         self.bests = [_Best() for _ in task.parts]
+        self.rates = [group["lr"] for group in optimiser.param_groups]
 
     def epochs(self, *, verbose: bool) -> Iterator[Epoch]:
         """Run one epoch after the other until there is a reason to stop."""
@@ -250,7 +289,9 @@ class _Loop:
             self.task.parts[part].train()
         order = torch.randperm(self.task.n_rows, generator=self.generator)
         total = 0.0
-        for rows in order.split(self.plan.batch_size):
+        batches = order.split(self.plan.batch_size)
+        for number, rows in enumerate(batches):
+            self._set_pace(len(self.history) * len(batches) + number, len(batches))
             losses = [self.task.loss(part, rows, self.generator) for part in active]
             loss = torch.stack(losses).sum()
             # None, not zero: what has stopped gets no step, nor weight decay.
@@ -259,6 +300,11 @@ class _Loop:
             self.optimiser.step()
             total += float(loss.detach()) * len(rows)
         return total / self.task.n_rows
+
+    def _set_pace(self, step: int, n_batches: int) -> None:
+        pace = self.plan.pace(step, self.plan.max_epochs * n_batches)
+        for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
+            group["lr"] = pace * rate
 
     def _validate(self, part: int, epoch: int) -> float:
         module = self.task.parts[part].eval()

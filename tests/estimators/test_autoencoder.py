@@ -142,3 +142,40 @@ def test_wrong_parameters_are_refused(options, match):
     X, _ = numbers()
     with pytest.raises(ValueError, match=match):
         autoencoder(**options).fit(X)
+
+
+def test_of_images_patches_are_hidden():
+    X = load_digits().data[:300] / 16.0
+    options = {"scale": "none", "max_epochs": 3, "mask_augmentation": 0.25}
+    cells = autoencoder(**options).fit(X)
+    patches = autoencoder(image_shape=(8, 8), **options).fit(X)
+    again = autoencoder(image_shape=[8, 8], **options).fit(X)
+    assert (cells.reconstruct(X) != patches.reconstruct(X)).any()
+    np.testing.assert_array_equal(patches.reconstruct(X), again.reconstruct(X))
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((8, 7), r"expected 56 of them: one for each pixel"),
+        ((8,), "a pair of positive integers"),
+        ((8, 0), "a pair of positive integers"),
+        (64, "a pair of positive integers"),
+    ],
+)
+def test_an_image_shape_that_does_not_fit_is_refused(shape, message):
+    with pytest.raises(ValueError, match=message):
+        autoencoder(image_shape=shape).fit(np.zeros((20, 64)))
+
+
+def test_a_cycle_runs_to_its_end_and_beats_as_many_epochs_at_one_rate():
+    X, _ = line()
+    options = {"hidden_layer_sizes": (16, 1, 16), "max_epochs": 30, "lr": 0.03}
+    losses = {}
+    for schedule in ("constant", "one-cycle"):
+        model = autoencoder(schedule=schedule, **options).fit(X)
+        losses[schedule] = min(record.valid_loss for record in model.history_)
+    assert len(model.history_) == 30
+    assert losses["one-cycle"] < losses["constant"]
+    with pytest.raises(ValueError, match="schedule"):
+        autoencoder(schedule="cosine").fit(X)

@@ -1,5 +1,7 @@
 """Which rows each network learns from and is judged by, and what is hidden from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -270,6 +272,14 @@ def test_what_is_hidden_comes_from_the_generator():
     one, two, other = (torch.isnan(hide(task, x, seed)) for seed in (0, 0, 1))
     assert torch.equal(one, two)
     assert not torch.equal(one, other)
+
+
+def test_of_images_a_patch_is_hidden():
+    task = make_task(make_module(1), mask=0.25)
+    task._extras = replace(task._extras, image_shape=(2, 2))
+    hidden = torch.isnan(hide(task, torch.zeros(500, 4)))
+    assert (hidden.sum(1) == 1).all()
+    assert hidden.any(0).all()
 
 
 # --- the likelihood

@@ -117,3 +117,15 @@ def test_the_dtype_is_an_argument():
     assert {p.dtype for p in ensemble.layers.parameters()} == {torch.float64}
     x = torch.randn(1, 4, 5, dtype=torch.float64).expand(3, -1, -1)
     assert ensemble.layers[0](ensemble._drop(x, None)).dtype == torch.float64
+
+
+def test_a_deep_network_of_sigmoids_starts_with_responses_that_differ():
+    def responses(activation):
+        networks = make_ensemble(2, (64,) * 6, activation=activation)
+        with torch.no_grad():
+            return networks.hidden(torch.randn(200, 3, generator=seeded(5)), 5)
+
+    of_ours = responses("sigmoid")
+    assert float(of_ours.mean()) == pytest.approx(0.5, abs=0.05)
+    of_others = responses(lambda x: torch.sigmoid(x))  # an activation it doesn't know
+    assert of_ours.std(1).mean() > 100 * of_others.std(1).mean()

@@ -39,6 +39,10 @@ class ContextEncoder(FilledAutoencoder):
         With "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.001
         Learning rate of AdamW.
+    schedule : {"constant", "one-cycle"}, default="constant"
+        What becomes of the learning rate. With "one-cycle" it rises at first and falls
+        to nothing by the last of ``max_epochs``, all of which are run: the best use of
+        a number of epochs that you can name.
     weight_decay : float, default=0.0
     validation_fraction : float, default=0.2
         Share of the rows that are held back, from 0.01 to 0.5; rounded to one part in

@@ -37,6 +37,10 @@ class DropoutAutoencoder(AutoencoderBaseline):
         With "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.001
         Learning rate of AdamW.
+    schedule : {"constant", "one-cycle"}, default="constant"
+        What becomes of the learning rate. With "one-cycle" it rises at first and falls
+        to nothing by the last of ``max_epochs``, all of which are run: the best use of
+        a number of epochs that you can name.
     weight_decay : float, default=0.0
     validation_fraction : float, default=0.2
         Share of the rows that are held back, from 0.01 to 0.5; rounded to one part in
@@ -89,6 +93,7 @@ class DropoutAutoencoder(AutoencoderBaseline):
         max_epochs: int = 200,
         batch_size: int | Literal["auto"] = "auto",
         lr: float = 1e-3,
+        schedule: Literal["constant", "one-cycle"] = "constant",
         weight_decay: float = 0.0,
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
@@ -104,6 +109,7 @@ class DropoutAutoencoder(AutoencoderBaseline):
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.lr = lr
+        self.schedule = schedule
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit

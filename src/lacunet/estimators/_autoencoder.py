@@ -42,6 +42,10 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     mask_augmentation : float, default=0.2
         Mean share of a row's values that are hidden on top in training, others in each
         step and at another rate in each row. From 0 to 0.5.
+    image_shape : tuple of int, default=None
+        Height and width if rows are images. What is hidden on top is then a patch of
+        every image, at a place of its own in each step, instead of single pixels,
+        which their neighbours would tell.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
@@ -65,6 +69,10 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         With "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.001
         Learning rate of AdamW.
+    schedule : {"constant", "one-cycle"}, default="constant"
+        What becomes of the learning rate. With "one-cycle" it rises at first and falls
+        to nothing by the last of ``max_epochs``, all of which are run: the best use of
+        a number of epochs that you can name.
     weight_decay : float, default=0.0
         Of the network; the density has none.
     validation_fraction : float, default=0.2
@@ -116,6 +124,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         train_density: bool = True,
         density_loss_weight: float = 0.1,
         mask_augmentation: float = 0.2,
+        image_shape: tuple[int, int] | None = None,
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
@@ -125,6 +134,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         max_epochs: int = 200,
         batch_size: int | Literal["auto"] = "auto",
         lr: float = 1e-3,
+        schedule: Literal["constant", "one-cycle"] = "constant",
         weight_decay: float = 0.0,
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
@@ -137,6 +147,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.train_density = train_density
         self.density_loss_weight = density_loss_weight
         self.mask_augmentation = mask_augmentation
+        self.image_shape = image_shape
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
@@ -146,6 +157,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.lr = lr
+        self.schedule = schedule
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
@@ -180,6 +192,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         """
         self._begin()
         table = read_table(self, X, reset=True)
+        self._check_image(table)
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
         return self._fit_networks(table, problem, valid=valid, checkpoint=checkpoint)
@@ -238,6 +251,18 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
                 for block in x.split(self._block_size())
             ]
         return torch.cat(blocks).cpu().double().numpy()
+
+    def _check_image(self, table: Any) -> None:
+        if self.image_shape is None:
+            return
+        height, width = self.image_shape
+        if height * width != table.shape[1]:
+            msg = (
+                f"Got image_shape={self.image_shape!r} and X with {table.shape[1]} "
+                f"columns, but expected {height * width} of them: one for each pixel, "
+                f"row after row."
+            )
+            raise ValueError(msg)
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         super()._unpack(content)

@@ -237,6 +237,7 @@ def fit_branches(
         torch.as_tensor(setting.sources, device=device),
         parameters["density_loss_weight"] if parameters["train_density"] else 0.0,
         to_tensor(unlabelled, device),
+        parameters.get("image_shape"),
     )
     rows = samples.to_rows(device)
     folds = _make_folds(setting, samples, held_back=valid is None)
@@ -324,9 +325,14 @@ def make_plan(parameters: dict[str, Any], n_rows: int) -> Plan:
     if batch_size == "auto":
         # Some thirty steps an epoch, in batches that are neither noisy nor slow.
         batch_size = int(min(512, max(64, 2 ** round(math.log2(n_rows / 32)))))
+    # A cycle is run to its end: its last steps are the smallest, and the best.
+    cycle = parameters.get("schedule") == "one-cycle"
+    patience = 15 if n_rows < _MANY_ROWS else 8
     return Plan(
         max_epochs=parameters["max_epochs"],
         batch_size=int(batch_size),
-        patience=15 if n_rows < _MANY_ROWS else 8,
+        patience=parameters["max_epochs"] if cycle else patience,
+        tol=0.0 if cycle else 1e-4,
         time_limit=parameters["time_limit"],
+        one_cycle=cycle,
     )

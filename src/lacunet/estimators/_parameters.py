@@ -34,6 +34,7 @@ _CHOICES = {
     "propagate": ("expectation", "sample"),
     "device": ("cpu", "cuda", "mps", "auto"),
     "scale": METHODS,
+    "schedule": ("constant", "one-cycle"),
 }
 # They may be changed on a fitted model.
 _OF_PREDICTION = ("on_unseen_missing", "propagate", "n_samples")
@@ -133,7 +134,20 @@ def _check_train_density(value: Any) -> None:
         raise ValueError(msg)
 
 
+def _check_image_shape(value: Any) -> None:
+    if value is None:
+        return
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
+    if not pair or not all(isinstance(n, numbers.Integral) and n > 0 for n in value):
+        msg = (
+            f"Got image_shape={value!r}, but expected None, or a pair of positive "
+            f"integers: height and width."
+        )
+        raise ValueError(msg)
+
+
 _OTHERS = {
+    "image_shape": _check_image_shape,
     "density": _check_density,
     "hidden_layer_sizes": _check_hidden_layer_sizes,
     "batch_size": _check_batch_size,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lacunet.estimators._hiding import hide_cells, hide_patches
 from lacunet.estimators._network import Branch, Branches
 
 # Rows that are validated at once.
@@ -106,12 +107,15 @@ class Extras:
         Of the negative log likelihood of a cell, in the loss.
     unlabelled : Tensor of shape (any, width)
         Rows that teach the density alone.
+    image_shape : tuple of int or None
+        Height and width if rows are images: patches are hidden instead of cells.
     """
 
     mask_augmentation: float
     sources: Tensor
     density_loss_weight: float
     unlabelled: Tensor
+    image_shape: tuple[int, int] | None = None
 
 
 class NetworkTask:
@@ -177,19 +181,14 @@ class NetworkTask:
         return branch
 
     def _hide(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Hide some more cells, at another rate in every row."""
-        rate = self._extras.mask_augmentation
-        if rate == 0.0:
+        """Hide some more cells, others in each step."""
+        extras = self._extras
+        if extras.mask_augmentation == 0.0:
             return x
-        n_columns = int(self._extras.sources.max()) + 1
-        rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator, dtype=x.dtype)
-        hidden = (
-            torch.rand(len(x), n_columns, generator=generator, dtype=x.dtype) < rates
-        )
-        # The last column, which -1 stands for, is never hidden.
-        hidden = functional.pad(hidden, (0, 1))
-        chosen = hidden.to(x.device)[:, self._extras.sources]
-        return x.masked_fill(chosen, torch.nan)
+        if extras.image_shape is not None:
+            rate = extras.mask_augmentation
+            return hide_patches(x, rate, extras.image_shape, generator)
+        return hide_cells(x, extras.mask_augmentation, extras.sources, generator)
 
     def _density_loss(
         self, branch: Branch, x: Tensor, generator: torch.Generator

@@ -8,6 +8,9 @@ from torch import Tensor, nn
 
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
 
+# Standard deviation of the sigmoid of a standard normal variable.
+_SIGMOID_DEVIATION = 0.208
+
 
 class LinearEnsemble(nn.Module):
     """A linear layer for each of several networks.
@@ -51,6 +54,16 @@ class LinearEnsemble(nn.Module):
         bound = 1 / math.sqrt(self.weight.shape[1])
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
         nn.init.zeros_(self.bias)
+
+    @torch.no_grad()
+    def start_behind_sigmoids(self) -> None:
+        """Take inputs as centred and of unit variance, which those of sigmoids aren't.
+
+        Without it each layer of sigmoids halves what its inputs differ by, and deep
+        networks start with outputs that hardly depend on anything.
+        """
+        self.weight.mul_(math.sqrt(3.0) / _SIGMOID_DEVIATION)
+        self.bias.sub_(0.5 * self.weight.sum(1, keepdim=True))
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply each network's own weights to its own rows."""
@@ -128,6 +141,10 @@ class NetworkEnsemble(nn.Module):
             LinearEnsemble(n_networks, before, after, generator=generator, dtype=dtype)
             for before, after in zip(sizes[:-1], sizes[1:], strict=True)
         )
+        if isinstance(self.activation, nn.Sigmoid):
+            for layer in self.layers[1:]:
+                assert isinstance(layer, LinearEnsemble)
+                layer.start_behind_sigmoids()
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return the outputs of every network.
