@@ -21,6 +21,9 @@ def test_the_experiments_have_the_numbers_of_the_paper():
         "figure-gamma",
         "figure-density",
         "figure-cost",
+        "claim-rows",
+        "claim-mnist",
+        "claim-information",
     ]
 
 
@@ -79,6 +82,14 @@ def test_errors_inside_and_outside_add_up_in_the_paper():
     )
     for method, value in total.items():
         assert value == pytest.approx(inside[method] + outside[method], abs=1.1e-5)
+
+
+def test_relu_in_later_layers_is_tried_on_the_paper_s_patch_alone():
+    main, *others = load_experiment("table-1").settings
+    assert main.methods == ()
+    assert "paper-relu" in load_experiment("table-1").methods
+    for row in others:
+        assert set(row.methods) == set(AUTOENCODERS) - {"paper-relu"}
 
 
 def test_errors_are_better_if_small_and_accuracies_if_large():

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from lacunet.experiments import (
+    _claim_information,
+    _claim_mnist,
+    _claim_rows,
     _figure_2,
     _figure_cost,
     _figure_density,
@@ -28,6 +31,9 @@ _EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             _figure_gamma,
             _figure_density,
             _figure_cost,
+            _claim_rows,
+            _claim_mnist,
+            _claim_information,
         )
     }
 )
@@ -35,6 +41,8 @@ _EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
 
 def list_experiments() -> list[str]:
     """List the experiments of the paper, by its own numbers.
+
+    Those that have none are about a statement in its text.
 
     Returns
     -------
