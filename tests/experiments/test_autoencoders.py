@@ -35,8 +35,17 @@ def test_errors_are_squares_divided_by_all_pixels():
 def test_every_autoencoder_is_the_network_of_the_paper(method):
     told = AUTOENCODERS[method](**NETWORK).get_params()
     assert told["hidden_layer_sizes"] == (256, 128, 64, 128, 256)
-    assert told["activation"] == ("relu", "sigmoid")
+    only_relu = method == "paper-relu"
+    assert told["activation"] == ("relu" if only_relu else ("relu", "sigmoid"))
     assert (told["out_activation"], told["scale"]) == ("sigmoid", "none")
+
+
+def test_relu_in_later_layers_is_all_that_is_new_in_its_column():
+    paper, other = (
+        AUTOENCODERS[key](**NETWORK).get_params() for key in ("paper", "paper-relu")
+    )
+    changed = {key for key in paper if repr(paper[key]) != repr(other[key])}
+    assert changed == {"activation"}
 
 
 def test_densities_are_started_and_trained_as_their_columns_say():

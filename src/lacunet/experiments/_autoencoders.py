@@ -1,5 +1,6 @@
 """The autoencoders of table 1, and their errors."""
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -14,9 +15,11 @@ from lacunet.baselines import (
 )
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators import LacunetAutoencoder
+from lacunet.experiments._authors_autoencoder import AuthorsAutoencoder
 from lacunet.experiments._classification import Measured
 from lacunet.experiments._columns import set_parts
 from lacunet.experiments._jobs import Job
+from lacunet.experiments._protocols import PROTOCOLS
 from lacunet.experiments._record import Experiment
 from lacunet.experiments._sources import Images, load_images
 
@@ -53,10 +56,24 @@ def _make_published(strategy: str, *, train_density: bool) -> Callable[..., Any]
     return make
 
 
+def _make_relu(**options: Any) -> Any:
+    """Return the paper's method with ReLU in all hidden layers."""
+    return AUTOENCODERS["paper"](**{**options, "activation": "relu"})
+
+
 def _make_lacunet(**options: Any) -> Any:
-    """Return the same network with what goes beyond the paper."""
+    """Return the same network with what goes beyond the paper.
+
+    EM on the incomplete images, gamma near 0, and patches hidden in training.
+    """
     density = IncompleteGaussianMixture(N_COMPONENTS)
-    return LacunetAutoencoder(density=density, gamma=0.1, **options)
+    return LacunetAutoencoder(
+        density=density,
+        gamma=0.1,
+        density_loss_weight=0.0,
+        mask_augmentation=0.2,
+        **options,
+    )
 
 
 AUTOENCODERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -69,6 +86,7 @@ AUTOENCODERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "em-frozen": _make_published("em", train_density=False),
         "em-joint": _make_published("em", train_density=True),
         "lacunet": _make_lacunet,
+        "paper-relu": _make_relu,
     }
 )
 
@@ -88,13 +106,19 @@ def measure_errors(experiment: Experiment, job: Job) -> Measured:
     """
     budget = experiment.budget(job.protocol, job.data)
     images = load_images(job.dataset, job.seed, budget.n_rows)
-    model = AUTOENCODERS[job.method](**NETWORK, random_state=job.seed)
-    set_parts(model, {**experiment.parameters, **budget.parameters_of(job.method)})
+    if PROTOCOLS[job.protocol].all_rows:
+        model: Any = AuthorsAutoencoder(N_COMPONENTS, random_state=job.seed)
+        set_parts(model, budget.parameters_of(job.method))
+    else:
+        model = AUTOENCODERS[job.method](**NETWORK, random_state=job.seed)
+        side = math.isqrt(images.train.shape[1])
+        told = {**experiment.parameters, "image_shape": (side, side)}
+        set_parts(model, {**told, **budget.parameters_of(job.method)})
     complete = {"X_complete": images.original} if job.method == "ce" else {}
     model.fit(images.train, **complete)
     given_back = model.reconstruct(images.test)
-    told = {"n_train": len(images.train), "n_epochs": len(model.history_)}
-    return Measured(find_errors(given_back, images), told, given_back[:N_SHOWN])
+    found = {"n_train": len(images.train), "n_epochs": len(model.history_)}
+    return Measured(find_errors(given_back, images), found, given_back[:N_SHOWN])
 
 
 def find_errors(given_back: np.ndarray, images: Images) -> dict[str, float]:
