@@ -1,4 +1,4 @@
-"""Restore digits with a hole in every image: ``make demo``.
+"""Restore digits with a hole in every image.
 
 No complete image is seen in training. The paper's autoencoder gets the images as they
 are, NaN where a pixel is missing, and answers with whole images: its first layer is

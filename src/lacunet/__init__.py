@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         experiments,
         functional,
         nn,
+        report,
         results,
     )
     from lacunet.density import IncompleteGaussianMixture
@@ -50,6 +51,7 @@ __all__ = [
     "functional",
     "load",
     "nn",
+    "report",
     "results",
 ]
 
@@ -63,6 +65,7 @@ _SUBPACKAGES = frozenset(
         "experiments",
         "functional",
         "nn",
+        "report",
         "results",
     }
 )

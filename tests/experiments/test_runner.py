@@ -1,10 +1,11 @@
+import contextlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from lacunet.experiments import _runner, run_experiment
+from lacunet.experiments import _runner, run_experiment, run_experiments
 from lacunet.experiments._compute import Outcome
 from lacunet.experiments._files import path_of_images, read_arrays
 from lacunet.results import Cell, ResultFile
@@ -128,22 +129,22 @@ def test_a_cell_is_in_the_file_when_progress_is_told(computed, tmp_path):
 
 def test_images_give_three_cells_a_job_and_a_figure(computed, tmp_path):
     run = run_experiment("table-1", out=tmp_path, data="digits")
-    assert run.n_run == 8
-    assert len(ResultFile(run.path).cells) == 24
+    assert run.n_run == 9
+    assert len(ResultFile(run.path).cells) == 27
     figure = run_experiment("figure-2", out=tmp_path, data="digits")
     assert (figure.n_run, figure.path) == (0, run.path)
     arrays = read_arrays(tmp_path / "figure-2.npz")
     assert arrays["quick-digits/original"].shape == (20, 64)
     assert (np.isnan(arrays["quick-digits/masked"]).sum(1) == 9).all()
     assert (arrays["quick-digits/knn"] == 1).all()
-    assert len(arrays) == 10
+    assert len(arrays) == 11
 
 
 def test_a_figure_runs_what_it_has_no_images_of(computed, tmp_path):
     run_experiment("table-1", out=tmp_path, data="digits")
     path_of_images(tmp_path, computed[1]).unlink()
     run = run_experiment("figure-2", out=tmp_path, data="digits")
-    assert (run.n_run, run.n_skipped) == (1, 7)
+    assert (run.n_run, run.n_skipped) == (1, 8)
     assert computed[-1] == computed[1]
 
 
@@ -164,6 +165,62 @@ def test_the_same_seed_gives_the_same_cells(tmp_path):
     first, second = (ResultFile(run.path).cells[0] for run in runs)
     assert first.value == second.value > 0.6
     assert check_random_state(None).get_state()[1].tolist() == state
+
+
+def test_the_start_tells_what_earlier_runs_have_left(computed, tmp_path):
+    run_experiment("table-4", out=tmp_path, **{**OPTIONS, "methods": ["knn", "hgb"]})
+    run_experiment("table-4", out=tmp_path, **{**OPTIONS, "datasets": ["wine"]})
+    said = []
+    options = {**OPTIONS, "methods": ["knn", "mean"]}
+    run_experiment("table-4", out=tmp_path, progress=said.append, **options)
+    assert [(cell.dataset, cell.method) for cell in said[0].before] == [("iris", "knn")]
+    assert said[1].before == ()
+    assert {each.experiment for each in said} == {"table-4"}
+
+
+def test_several_experiments_are_run_one_after_the_other(computed, tmp_path):
+    said = []
+    names = ["table-6", "table-4", "table-6"]
+    runs = run_experiments(names, out=tmp_path, progress=said.append, **OPTIONS)
+    assert [(run.experiment, run.n_run) for run in runs] == [
+        ("table-6", 3),
+        ("table-4", 3),
+    ]
+    assert [each.experiment for each in said] == ["table-6"] * 4 + ["table-4"] * 4
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "table-4.jsonl",
+        "table-6.jsonl",
+    }
+    assert run_experiments("table-6", out=tmp_path, **OPTIONS)[0].n_skipped == 3
+
+
+def test_several_experiments_share_their_workers(monkeypatch, tmp_path):
+    rounds = []
+
+    class Workers(_runner.Workers):
+        def work_through(self, compute, tasks):
+            rounds.append((self, self.n_jobs))
+            return iter(())  # no answers: nothing is computed
+
+    monkeypatch.setattr(_runner, "closing", contextlib.nullcontext)
+    monkeypatch.setattr(_runner, "Workers", Workers)
+    run_experiments(["table-4", "table-6"], out=tmp_path, jobs=7, **OPTIONS)
+    assert [n_jobs for _, n_jobs in rounds] == [7, 7]
+    assert rounds[0][0] is rounds[1][0]
+
+
+def test_nothing_is_run_if_one_of_several_can_not_be(computed, tmp_path):
+    out = tmp_path / "results"
+    with pytest.raises(ValueError, match="Got no names"):
+        run_experiments([], out=out)
+    with pytest.raises(ValueError, match="name='table-5'"):
+        run_experiments(["table-4", "table-5"], out=out)
+    with pytest.raises(ValueError, match="'tree' in methods"):
+        run_experiments(["table-4"], out=out, methods=["tree"])
+    with pytest.raises(ValueError, match="jobs=0"):
+        run_experiments(["table-4"], out=out, jobs=0)
+    assert not out.exists()
+    assert computed == []
 
 
 @pytest.mark.slow

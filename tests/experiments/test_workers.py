@@ -4,13 +4,13 @@ import signal
 import subprocess
 import sys
 import time
-from multiprocessing import active_children
+from multiprocessing import active_children, get_context
 
 import pytest
 import torch
 
 from lacunet.exceptions import LacunetError
-from lacunet.experiments._workers import one_core, work_through
+from lacunet.experiments._workers import Workers, one_core, work_through
 
 
 def test_one_process_computes_on_one_core_and_gives_the_others_back():
@@ -102,3 +102,55 @@ def is_gone(group, patience=30):
             return True
         time.sleep(0.1)
     return False
+
+
+def process_of(task):
+    return os.getpid()
+
+
+def test_no_process_is_begun_before_there_is_something_to_do():
+    with Workers(2) as workers:
+        assert list(workers.work_through(process_of, [])) == []
+        assert active_children() == []
+
+
+@pytest.mark.slow
+def test_processes_stay_for_the_next_round_and_are_gone_at_the_end():
+    with Workers(2) as workers:
+        rounds = [set(workers.work_through(process_of, range(8))) for _ in range(3)]
+        assert len(active_children()) == len(set.union(*rounds)) <= 2
+    assert active_children() == []
+
+
+@pytest.mark.slow
+def test_a_round_that_was_given_up_ends_processes_and_the_next_begins_others():
+    with Workers(2) as workers:
+        answers = workers.work_through(time.sleep, [0, 600, 600])
+        next(answers)
+        answers.close()
+        assert active_children() == []
+        assert sorted(workers.work_through(math.sqrt, [4, 9])) == [2, 3]
+    assert active_children() == []
+
+
+@pytest.mark.slow
+def test_workers_leave_other_processes_alone():
+    other = get_context("spawn").Process(target=time.sleep, args=(600,))
+    with Workers(2) as workers:
+        list(workers.work_through(math.sqrt, [1]))
+        other.start()
+        workers.work_through(time.sleep, [0, 600]).send(None)  # and is given up
+        assert active_children() == [other]
+    assert active_children() == [other]
+    other.kill()
+    other.join()
+
+
+@pytest.mark.slow
+def test_a_process_that_died_between_rounds_is_told_with_what_to_do():
+    with Workers(2) as workers:
+        (process,) = workers.work_through(process_of, [0])
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(LacunetError, match="start again with fewer jobs"):
+            list(workers.work_through(time.sleep, [0.1] * 9))
+    assert active_children() == []

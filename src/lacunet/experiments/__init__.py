@@ -3,7 +3,12 @@
 from lacunet.experiments._catalogue import list_experiments, load_experiment
 from lacunet.experiments._protocols import PROTOCOLS, Protocol
 from lacunet.experiments._record import Budget, Experiment, Setting
-from lacunet.experiments._runner import Progress, Run, run_experiment
+from lacunet.experiments._runner import (
+    Progress,
+    Run,
+    run_experiment,
+    run_experiments,
+)
 
 __all__ = [
     "PROTOCOLS",
@@ -16,4 +21,5 @@ __all__ = [
     "list_experiments",
     "load_experiment",
     "run_experiment",
+    "run_experiments",
 ]

@@ -1,6 +1,6 @@
 """Runs experiments, and goes on where an earlier run has stopped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lacunet._validation import check_positive_int
-from lacunet.experiments._catalogue import load_experiment
+from lacunet.experiments._catalogue import list_experiments, load_experiment
 from lacunet.experiments._compute import Outcome, compute, is_finished
 from lacunet.experiments._files import path_of_images, update_figure, write_arrays
 from lacunet.experiments._jobs import Choice, Job, check_choice_of, plan_jobs
 from lacunet.experiments._record import Drawing, Experiment
-from lacunet.experiments._workers import one_core, work_through
+from lacunet.experiments._share import share_out
+from lacunet.experiments._workers import Workers, one_core
 from lacunet.results import Cell, ResultFile
 
 
@@ -29,11 +30,16 @@ class Progress:
     total : int
     cells : tuple of Cell
         What the last job has given; nothing at the start.
+    experiment : str
+    before : tuple of Cell
+        At the start, what earlier runs have left of the same cells.
     """
 
     done: int
     total: int
     cells: tuple[Cell, ...] = ()
+    experiment: str = ""
+    before: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,20 +128,96 @@ def run_experiment(
     choice = Choice(protocol, seeds, methods, datasets, data)
     check_choice_of(experiment, choice)
     check_positive_int(jobs, "jobs")
-    shelf = _Shelf(Path(out), experiment)
+    with Workers(jobs) as workers:
+        return _run(experiment, choice, Path(out), workers, progress or _say_nothing)
+
+
+def run_experiments(
+    names: Iterable[str],
+    *,
+    protocol: str = "quick",
+    out: str | PathLike[str] = "results",
+    jobs: int = 1,
+    seeds: int = 1,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    data: Literal["digits"] | None = None,
+    progress: Callable[[Progress], Any] | None = None,
+) -> list[Run]:
+    """Run several experiments, one after the other, with the same processes.
+
+    Each takes those of the methods and data sets that it has. One that has none of
+    them, or not the protocol, is left out.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Some of ``list_experiments()``.
+    protocol : {"paper", "authors", "quick"}, default="quick"
+    out : str or PathLike, default="results"
+    jobs : int, default=1
+    seeds : int, default=1
+    methods, datasets : sequence of str, default=None
+        Names that no experiment knows are refused.
+    data : {"digits"}, default=None
+    progress : callable, default=None
+        As in ``run_experiment``, and ``Progress.experiment`` tells which one it is.
+
+    Returns
+    -------
+    list of Run
+        Without those that were left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lacunet.experiments import run_experiments
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = run_experiments(
+    ...         ["table-1", "table-4", "table-6"], out=folder, data="digits",
+    ...         datasets=["iris"], methods=["hgb"],
+    ...     )
+    >>> [(run.experiment, run.n_run) for run in runs]
+    [('table-4', 1), ('table-6', 1)]
+    """
+    experiments = [load_experiment(name) for name in _list_of(names)]
+    choice = Choice(protocol, seeds, methods, datasets, data)
+    shares = share_out(experiments, choice)
+    check_positive_int(jobs, "jobs")
+    told = progress or _say_nothing
+    with Workers(jobs) as workers:
+        return [_run(*share, Path(out), workers, told) for share in shares]
+
+
+def _list_of(names: Iterable[str]) -> list[str]:
+    chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    if not chosen:
+        msg = f"Got no names, but expected some of {', '.join(list_experiments())}."
+        raise ValueError(msg)
+    return chosen
+
+
+def _run(
+    experiment: Experiment,
+    choice: Choice,
+    folder: Path,
+    workers: Workers,
+    told: Callable[[Progress], Any],
+) -> Run:
+    shelf = _Shelf(folder, experiment)
     every = list(plan_jobs(experiment, choice))
     left = [job for job in every if not shelf.has(job)]
-    told = progress or _say_nothing
-    told(Progress(len(every) - len(left), len(every)))
+    n_skipped = len(every) - len(left)
+    name = experiment.name
+    told(Progress(n_skipped, len(every), (), name, shelf.cells_of(every)))
     failed: list[Cell] = []
-    n_workers = min(jobs, max(1, len(left)))
-    with closing(work_through(compute, left, n_workers)) as outcomes:
-        for done, outcome in enumerate(outcomes, len(every) - len(left) + 1):
+    with closing(workers.work_through(compute, left)) as outcomes:
+        for done, outcome in enumerate(outcomes, n_skipped + 1):
             shelf.put(outcome)
             failed += () if outcome.expected else outcome.cells
-            told(Progress(done, len(every), outcome.cells))
-    _draw(experiment, choice, Path(out))
-    return Run(name, shelf.file.path, len(left), len(every) - len(left), tuple(failed))
+            told(Progress(done, len(every), outcome.cells, name))
+    _draw(experiment, choice, folder)
+    return Run(name, shelf.file.path, len(left), n_skipped, tuple(failed))
 
 
 class _Shelf:
@@ -154,6 +236,11 @@ class _Shelf:
         """Return whether nothing of a job is left to do."""
         done = all(key in self._finished for key in job.keys(self._metrics))
         return done and (not self._needs_images or self._has_images(job))
+
+    def cells_of(self, jobs: Iterable[Job]) -> tuple[Cell, ...]:
+        """Return what there is of some jobs."""
+        keys = {key for job in jobs for key in job.keys(self._metrics)}
+        return tuple(cell for cell in self.file.cells if cell.key in keys)
 
     def _has_images(self, job: Job) -> bool:
         return path_of_images(self.folder, job).exists()

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -42,11 +42,94 @@ def work_through(
     answer
         In any order. If the caller stops before the last, all processes are ended.
     """
-    if n_jobs == 1:
-        with one_core():
-            yield from map(compute, tasks)
-    else:
-        yield from _work_in_processes(compute, tasks, n_jobs)
+    with Workers(n_jobs) as workers:
+        yield from workers.work_through(compute, tasks)
+
+
+class Workers:
+    """Processes that stay for several rounds of tasks, as they are slow to begin.
+
+    They begin when there is something to do, and are gone when the context is left.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of processes; with 1 it is this one.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._pool: ProcessPoolExecutor | None = None
+        self._processes: set[BaseProcess] = set()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Let the processes end, which have nothing to do any more."""
+        self._stop(at_once=kind is not None)
+
+    def work_through(
+        self, compute: Callable[[Task], Answer], tasks: Iterable[Task]
+    ) -> Generator[Answer, None, None]:
+        """Compute tasks on one core each, and yield answers as they come.
+
+        Parameters
+        ----------
+        compute : callable
+            A function of a module, if there are several processes.
+        tasks : iterable
+
+        Yields
+        ------
+        answer
+            In any order. If the caller stops before the last, all processes are ended;
+            the next round begins new ones.
+        """
+        if self.n_jobs == 1:
+            with one_core():
+                yield from map(compute, tasks)
+            return
+        done = False
+        try:
+            waiting: set[Future[Answer]] = set()
+            for task in tasks:
+                if len(waiting) >= _AHEAD * self.n_jobs:
+                    finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from _results(finished)
+                waiting.add(self._submit(compute, task))
+            while waiting:
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from _results(finished)
+            done = True
+        finally:
+            if not done:
+                self._stop(at_once=True)
+
+    def _submit(self, compute: Callable[[Task], Answer], task: Task) -> Future[Answer]:
+        """Hand a task over, and note the processes that are begun for it."""
+        if self._pool is None:
+            # A fork would copy locks that threads of torch hold, and could wait
+            # forever.
+            self._pool = ProcessPoolExecutor(
+                self.n_jobs, get_context("spawn"), initializer=_begin
+            )
+        others = set(active_children())
+        with _interrupts_later(), _deaths_explained():
+            try:
+                return self._pool.submit(compute, task)
+            finally:
+                self._processes |= set(active_children()) - others
+
+    def _stop(self, *, at_once: bool) -> None:
+        pool, self._pool = self._pool, None
+        processes, self._processes = self._processes, set()
+        if pool is None:
+            return
+        pool.shutdown(wait=not at_once, cancel_futures=True)
+        if at_once:
+            _end(list(processes))
 
 
 @contextmanager
@@ -61,42 +144,25 @@ def one_core() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-def _work_in_processes(
-    compute: Callable[[Task], Answer], tasks: Iterable[Task], n_jobs: int
-) -> Generator[Answer, None, None]:
-    others = set(active_children())
-    # A fork would copy locks that threads of torch hold, and could wait forever.
-    pool = ProcessPoolExecutor(n_jobs, get_context("spawn"), initializer=_begin)
-    done = False
-    try:
-        waiting: set[Future[Answer]] = set()
-        for task in tasks:
-            if len(waiting) >= _AHEAD * n_jobs:
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from _results(finished)
-            with _interrupts_later():
-                waiting.add(pool.submit(compute, task))
-        while waiting:
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from _results(finished)
-        done = True
-    finally:
-        pool.shutdown(wait=done, cancel_futures=True)
-        if not done:
-            _end([child for child in active_children() if child not in others])
-
-
 def _results(finished: Iterable[Future[Answer]]) -> Iterator[Answer]:
     for future in finished:
-        try:
-            yield future.result()
-        except BrokenProcessPool as error:
-            msg = (
-                "A worker process was ended from outside, perhaps because memory ran "
-                "out. What was finished is kept: start again with fewer jobs. If this "
-                "comes at once, guard your script with if __name__ == '__main__'."
-            )
-            raise LacunetError(msg) from error
+        with _deaths_explained():
+            answer = future.result()
+        yield answer
+
+
+@contextmanager
+def _deaths_explained() -> Iterator[None]:
+    """Say what to do if a process is gone that nobody here has ended."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        msg = (
+            "A worker process was ended from outside, perhaps because memory ran "
+            "out. What was finished is kept: start again with fewer jobs. If this "
+            "comes at once, guard your script with if __name__ == '__main__'."
+        )
+        raise LacunetError(msg) from error
 
 
 @contextmanager

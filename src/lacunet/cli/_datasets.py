@@ -1,0 +1,114 @@
+"""``lacunet datasets``: which there are, and where."""
+
+import io
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from lacunet.cli._terminal import Terminal, common_options
+
+if TYPE_CHECKING:
+    from lacunet.cli._known import Known
+
+_HELP = """List the data sets, or tell all about some of them.
+
+The variable LACUNET_DATA names a folder that has the files; then nothing is ever
+downloaded. Without it they are downloaded when they are first used, to a cache, for
+which LACUNET_CACHE can name another folder than the usual one."""
+_EXAMPLES = """\b
+Examples:
+  lacunet datasets                                which there are
+  lacunet datasets pima                           all about one
+  lacunet datasets pima horse --download          get the files of two
+  lacunet datasets --download                     of all: 20 MB"""
+
+
+def _complete(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    from lacunet.datasets import list_datasets
+
+    return [name for name in list_datasets() if name.startswith(incomplete)]
+
+
+@click.command(help=_HELP, epilog=_EXAMPLES, short_help="List data sets, and get them.")
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete)
+@click.option(
+    "--download", is_flag=True, help="Get the files that are not on this machine."
+)
+@common_options
+@click.pass_obj
+def datasets(terminal: Terminal, names: tuple[str, ...], download: bool) -> None:
+    """List the data sets, or tell about some of them."""
+    from lacunet.cli._known import describe
+    from lacunet.datasets import list_datasets
+
+    chosen = [describe(name) for name in names or list_datasets()]
+    if download:
+        _get(terminal, [each.name for each in chosen if not each.here])
+        chosen = [describe(each.name) for each in chosen]
+    if names and not download:
+        for each in chosen:
+            _tell(terminal, each)
+    else:
+        _list(terminal, chosen)
+    terminal.answer([asdict(each) for each in chosen])
+
+
+def _get(terminal: Terminal, names: Sequence[str]) -> None:
+    from lacunet.datasets import load_dataset
+
+    bars = redirect_stderr(io.StringIO()) if terminal.quiet else nullcontext()
+    with bars:
+        for name in names:
+            terminal.note(f"Getting {name}")
+            load_dataset(name)
+
+
+def _list(terminal: Terminal, chosen: Sequence["Known"]) -> None:
+    header = (
+        "name",
+        ">rows",
+        ">columns",
+        ">missing",
+        "task",
+        "here",
+        "licence",
+    )
+    rows = [
+        (
+            each.name,
+            str(each.rows),
+            str(each.columns),
+            _share(each),
+            _task(each),
+            "yes" if each.here else "no",
+            re.split("[:;]", each.licence)[0],
+        )
+        for each in chosen
+    ]
+    terminal.table(header, rows)
+
+
+def _tell(terminal: Terminal, known: "Known") -> None:
+    terminal.say(f"{known.name}: {known.description}")
+    terminal.say(f"  size      {known.rows} rows, {known.columns} columns")
+    terminal.say(f"  missing   {_share(known)}")
+    terminal.say(f"  task      {_task(known)}")
+    terminal.say(f"  source    {known.source}")
+    terminal.say(f"  licence   {known.licence}")
+    terminal.say(f"  here      {'yes' if known.here else 'no'}")
+    for file in known.files:
+        terminal.say(f"  file      {file}")
+
+
+def _share(known: "Known") -> str:
+    return f"{known.missing:.2%}" if known.missing else "-"
+
+
+def _task(known: "Known") -> str:
+    return f"{known.classes} classes" if known.classes else known.task

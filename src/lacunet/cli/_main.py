@@ -1,0 +1,71 @@
+"""The command and what holds for all of its parts: errors, Ctrl-C, warnings."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from lacunet.cli._datasets import datasets
+from lacunet.cli._demo import demo
+from lacunet.cli._report import report
+from lacunet.cli._reproduce import reproduce
+from lacunet.cli._terminal import Stopped, Terminal, common_options
+from lacunet.exceptions import LacunetError
+
+# What public functions raise for bad data, files, models and choices. Everything else
+# is a fault of ours, and its traceback is shown.
+EXPECTED = (LacunetError, ValueError, OSError, ImportError)
+_MOST_LINES = 3  # of a message
+
+
+class _Guarded(click.Group):
+    """A group of commands that ends with a short message when something is wrong."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            with _short_warnings():
+                return super().invoke(context)
+        except KeyboardInterrupt as error:
+            raise Stopped from error
+        except BrokenPipeError:
+            raise  # as in `lacunet datasets | head`: click ends without a word
+        except EXPECTED as error:
+            if context.ensure_object(Terminal).debug:
+                raise
+            raise click.ClickException(_describe(error)) from error
+
+
+def _describe(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
+        text += ". Install what is missing with pip install 'lacunet[all]'."
+    return "\n".join(text.splitlines()[:_MOST_LINES])
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Show warnings without the place in the code that they come from."""
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        click.echo(f"Warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@click.group(
+    cls=_Guarded,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
+    epilog="Each command tells more, with an example: lacunet COMMAND --help",
+)
+@click.version_option(package_name="lacunet", message="%(prog)s %(version)s")
+@common_options
+def lacunet() -> None:
+    """Train neural networks on data with missing values as they are."""
+
+
+for _command in (demo, reproduce, report, datasets):
+    lacunet.add_command(_command)

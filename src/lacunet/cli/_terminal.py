@@ -1,0 +1,194 @@
+"""Where a command writes to: a person at a terminal, a file, or a script."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+INTERRUPTED = 130  # exit code, as of a program that SIGINT has ended
+
+
+class Stopped(click.ClickException):
+    """Ctrl-C, told in a line.
+
+    Parameters
+    ----------
+    message : str, default="Stopped."
+    """
+
+    exit_code = INTERRUPTED
+
+    def __init__(self, message: str = "Stopped.") -> None:
+        super().__init__(message)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the line, at a terminal below its own ``^C``.
+
+        Parameters
+        ----------
+        file : text stream, default=None
+            Standard error by default.
+        """
+        stream = file or sys.stderr
+        if stream.isatty():
+            click.echo(file=stream)
+        click.echo(self.message, file=stream)
+
+
+@dataclass
+class Terminal:
+    """What a command says, and to whom.
+
+    Results go to standard output, everything else to standard error.
+
+    Attributes
+    ----------
+    quiet : bool
+        Nothing but errors, and what ``as_json`` asks for.
+    as_json : bool
+        One JSON object in place of what a person would read.
+    debug : bool
+        Errors with their traceback.
+    """
+
+    quiet: bool = False
+    as_json: bool = False
+    debug: bool = False
+
+    def say(self, text: str = "") -> None:
+        """Write a result for a person.
+
+        Parameters
+        ----------
+        text : str
+        """
+        if not (self.quiet or self.as_json):
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Write what is no result.
+
+        Parameters
+        ----------
+        text : str
+        """
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def complain(self, text: str) -> None:
+        """Write what must not be missed.
+
+        Parameters
+        ----------
+        text : str
+        """
+        click.echo(text, err=True)
+
+    def answer(self, record: Any) -> None:
+        """Write a result for a script, if it is one that asks.
+
+        Parameters
+        ----------
+        record : JSON-able
+            Paths may be in it.
+        """
+        if self.as_json:
+            click.echo(json.dumps(record, indent=2, allow_nan=False, default=str))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table for a person: as wide as the terminal, if it is one.
+
+        Parameters
+        ----------
+        header : sequence of str
+            Columns whose names begin with ``>`` are aligned to the right.
+        rows : sequence of sequence of str
+        """
+        if self.quiet or self.as_json:
+            return
+        from rich.console import Console
+
+        console = Console()
+        if console.is_terminal:
+            console.print(_fitted(header, rows))
+        else:
+            click.echo(_plain(header, rows))
+
+
+def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in header:
+        side: Any = "right" if name.startswith(">") else "left"
+        # Where there is no room for all, the last column is the one to be broken.
+        table.add_column(name.lstrip(">"), justify=side, no_wrap=name != header[-1])
+    for row in rows:
+        table.add_row(*map(Text, row))  # as they are: no markup, no highlighting
+    return table
+
+
+def _plain(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [[name.lstrip(">") for name in header], *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.rjust if name.startswith(">") else str.ljust for name in header]
+    return "\n".join(
+        "  ".join(
+            side(cell, width)
+            for side, cell, width in zip(sides, line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def common_options(command: Decorated) -> Decorated:
+    """Add the options that all commands have; a command gets the ``Terminal``.
+
+    Parameters
+    ----------
+    command : callable
+        What click makes a command of, with ``click.pass_obj`` below.
+
+    Returns
+    -------
+    callable
+    """
+    for name, field, text in reversed(
+        (
+            ("--quiet", "quiet", "Say nothing but errors."),
+            ("--json", "as_json", "Answer with JSON, for scripts."),
+            ("--debug", "debug", "Show errors with their traceback."),
+        )
+    ):
+        command = click.option(
+            name, field, is_flag=True, expose_value=False, callback=_keep, help=text
+        )(command)
+    return command
+
+
+def _keep(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Set what is asked for, before the name of the command or behind it."""
+    terminal = context.ensure_object(Terminal)
+    if value and option.name:
+        setattr(terminal, option.name, True)
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Refuse to write over a file.
+
+    Parameters
+    ----------
+    path : Path
+    force : bool
+        Whether the user has said that it may be replaced.
+    """
+    if path.exists() and not force:
+        msg = f"{path} is there already. Replace it with --force, or name another."
+        raise click.ClickException(msg)

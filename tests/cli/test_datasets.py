@@ -1,0 +1,139 @@
+import functools
+import json
+
+import pytest
+from tqdm import tqdm
+
+from lacunet.cli import _known
+from lacunet.cli._known import describe
+from lacunet.datasets import list_datasets, load_dataset
+from lacunet.datasets._registry import read_registry
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Return the folder that has the files: none so far."""
+    monkeypatch.setenv("LACUNET_DATA", str(tmp_path))
+    monkeypatch.delenv("LACUNET_CACHE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    names = []
+    monkeypatch.setattr("lacunet.datasets.load_dataset", names.append)
+    return names
+
+
+def put_files(folder, name):
+    for file in read_registry()[name].files:
+        path = folder / file.path
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+
+def rows_of(said):
+    assert said.exit_code == 0, said.output
+    header, *rows = [line.split() for line in said.stdout.splitlines()]
+    assert header == ["name", "rows", "columns", "missing", "task", "here", "licence"]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_all_sets_are_listed_with_their_sizes(call):
+    rows = rows_of(call("datasets"))
+    assert list(rows) == list_datasets()
+    assert rows["pima"] == ["768", "8", "12.24%", "2", "classes", "no", "unknown"]
+    assert rows["wine"][:6] == ["178", "13", "-", "3", "classes", "yes"]
+    assert rows["diabetes_regression"][3] == "regression"
+
+
+def test_a_set_is_here_if_all_of_its_files_are(call, folder):
+    put_files(folder, "pima")
+    put_files(folder, "horse")
+    (folder / read_registry()["horse"].files[1].path).unlink()
+    rows = rows_of(call("datasets"))
+    assert {name for name, row in rows.items() if "yes" in row} == {
+        *("pima", "digits", "breast_cancer_wdbc", "wine", "iris"),
+        "diabetes_regression",
+    }
+
+
+def test_files_are_looked_for_where_they_are_loaded_from(folder, monkeypatch):
+    put_files(folder, "pima")
+    monkeypatch.setenv("LACUNET_CACHE", str(folder / "other"))
+    assert describe("pima").here
+    monkeypatch.setenv("LACUNET_DATA", "")
+    assert not describe("pima").here
+    monkeypatch.setenv("LACUNET_CACHE", str(folder))
+    assert describe("pima").here
+    monkeypatch.setenv("LACUNET_CACHE", "")
+    monkeypatch.setattr("pooch.os_cache", lambda name: folder / name)
+    assert not describe("pima").here
+    assert describe("pima").files[0].startswith(str(folder / "lacunet"))
+    monkeypatch.setattr(_known, "find_spec", lambda name: None)
+    assert (describe("pima").here, describe("pima").files) == (False, ())
+
+
+def test_what_is_known_is_what_is_loaded():
+    data, known = load_dataset("breast_cancer_wdbc"), describe("breast_cancer_wdbc")
+    assert (known.rows, known.columns) == data.X.shape
+    assert (known.classes, known.task, known.files) == (2, "classification", ())
+    assert describe("diabetes_regression").task == "regression"
+
+
+def test_one_set_is_told_in_full(call, folder):
+    said = call("datasets", "esr")
+    assert said.exit_code == 0
+    entry = read_registry()["esr"]
+    for text in (entry.description, entry.source, entry.licence, "5 classes"):
+        assert text in said.stdout
+    assert str(folder / entry.files[0].path) in said.stdout
+
+
+def test_scripts_get_all_that_is_known(call):
+    said = call("datasets", "bands", "iris", "--json")
+    bands, iris = json.loads(said.stdout)
+    assert (bands["rows"], bands["here"], iris["here"]) == (539, False, True)
+    assert bands["missing"] == pytest.approx(0.0538, abs=1e-4)
+    assert bands["source"] == read_registry()["bands"].source
+
+
+def test_an_unknown_name_is_told_with_a_hint(call):
+    said = call("datasets", "pina")
+    assert (said.exit_code, said.stdout) == (1, "")
+    assert "Did you mean 'pima'" in said.stderr
+
+
+def test_only_what_is_not_here_is_downloaded(call, loaded, folder):
+    put_files(folder, "pima")
+    said = call("datasets", "pima", "horse", "iris", "--download")
+    assert loaded == ["horse"]
+    assert said.stderr == "Getting horse\n"
+    assert list(rows_of(said)) == ["pima", "horse", "iris"]
+
+
+def test_what_was_downloaded_is_here(call, folder, monkeypatch):
+    get = functools.partial(put_files, folder)
+    monkeypatch.setattr("lacunet.datasets.load_dataset", get)
+    assert "yes" in rows_of(call("datasets", "horse", "--download"))["horse"]
+
+
+def test_without_names_everything_is_downloaded(call, loaded):
+    call("datasets", "--download", "--quiet")
+    assert loaded == list(read_registry())
+
+
+def test_a_download_that_fails_is_told_with_what_to_do(call, folder):
+    said = call("datasets", "pima", "--download")
+    assert said.exit_code == 1
+    assert "LACUNET_DATA names the folder" in said.stderr
+
+
+def test_quiet_has_no_bars(call, monkeypatch):
+    def load_dataset(name):
+        for _ in tqdm([name]):
+            pass
+
+    monkeypatch.setattr("lacunet.datasets.load_dataset", load_dataset)
+    assert "1/1" in call("datasets", "pima", "--download").stderr
+    assert call("datasets", "pima", "--download", "--quiet").output == ""

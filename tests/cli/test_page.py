@@ -1,0 +1,63 @@
+"""The page on the command says what the command does."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lacunet.cli._main import lacunet
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
+COMMON = {"--quiet", "--json", "--debug", "--help"}
+
+
+def examples():
+    blocks = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def section(name):
+    return PAGE.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+
+def options_of(name):
+    parameters = lacunet.commands[name].params
+    return {each.opts[-1] for each in parameters if each.opts[0].startswith("-")}
+
+
+@pytest.mark.parametrize("line", examples())
+def test_examples_are_understood(line):
+    program, name, *arguments = shlex.split(line)
+    assert program == "lacunet"
+    assert lacunet.commands[name].make_context(name, arguments).params
+
+
+@pytest.mark.parametrize("name", sorted(lacunet.commands))
+def test_each_command_has_a_section_with_examples_and_all_options(name):
+    text = section(name)
+    assert f"```console\nlacunet {name}" in text
+    named = set(re.findall(r"^\| .*?`(--[a-z]+)` \|", text, re.MULTILINE))
+    assert named == options_of(name) - COMMON
+
+
+def test_options_of_all_commands_are_named():
+    text = section("For all commands")
+    assert all(f"`{option}`" in text for option in COMMON)
+
+
+def test_defaults_on_the_page_are_those_of_the_options():
+    rows = {
+        (name, row[0].strip("| `")): row[1].strip(" `")
+        for name in ("demo", "reproduce")
+        for row in re.findall(
+            r"^(\| `--\w+` )\|.*\|(.*)\|$", section(name), re.MULTILINE
+        )
+    }
+    for (name, option), default in rows.items():
+        (parameter,) = (p for p in lacunet.commands[name].params if option in p.opts)
+        if parameter.show_default not in (True, None):
+            assert default == parameter.show_default
+        elif parameter.show_default:
+            assert default == str(parameter.default)
+    assert len(rows) == 9

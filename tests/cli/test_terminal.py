@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from lacunet.cli._terminal import Stopped, Terminal, check_free
+
+HEADER = ("name", ">rows", "what")
+ROWS = [("a", "1", "[bold]x"), ("long", "100", "y")]
+
+
+def said(capsys, **options):
+    """Return what a terminal writes of each kind of thing."""
+    terminal = Terminal(**options)
+    terminal.say("result")
+    terminal.note("note")
+    terminal.complain("complaint")
+    terminal.answer({"path": Path("a")})
+    terminal.table(("name",), [("row",)])
+    return capsys.readouterr()
+
+
+def test_results_and_notes_go_different_ways(capsys):
+    out, err = said(capsys)
+    assert out == "result\nname\nrow\n"
+    assert err == "note\ncomplaint\n"
+
+
+def test_quiet_leaves_what_must_not_be_missed(capsys):
+    assert said(capsys, quiet=True) == ("", "complaint\n")
+
+
+def test_json_is_all_there_is_on_standard_output(capsys):
+    out, err = said(capsys, as_json=True)
+    assert json.loads(out) == {"path": "a"}
+    assert err == "note\ncomplaint\n"
+    out, _ = said(capsys, as_json=True, quiet=True)
+    assert json.loads(out) == {"path": "a"}
+
+
+def test_json_has_no_nan():
+    with pytest.raises(ValueError, match="JSON"):
+        Terminal(as_json=True).answer({"value": float("nan")})
+
+
+def test_a_plain_table_is_aligned_and_as_wide_as_it_must_be(capsys):
+    Terminal().table(HEADER, [*ROWS, ("b", "22", "z" * 200)])
+    assert capsys.readouterr().out.splitlines() == [
+        "name  rows  what",
+        "a        1  [bold]x",
+        "long   100  y",
+        f"b       22  {'z' * 200}",
+    ]
+
+
+def test_a_table_at_a_terminal_fits_and_is_no_markup(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    Terminal().table(HEADER, [*ROWS, ("b", "22", "z " * 100)])
+    lines = click.unstyle(capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert lines[1].split() == ["a", "1", "[bold]x"]
+    assert lines[2].startswith("long   100  y")
+
+
+def test_an_interrupt_at_a_terminal_begins_a_line(capsys, monkeypatch):
+    Stopped("Stopped; a.").show()
+    assert capsys.readouterr().err == "Stopped; a.\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    Stopped().show()
+    assert capsys.readouterr().err == "\nStopped.\n"
+
+
+def test_files_are_not_written_over_without_leave(tmp_path):
+    path = tmp_path / "a.html"
+    check_free(path, force=False)
+    path.touch()
+    check_free(path, force=True)
+    with pytest.raises(click.ClickException, match=r"a\.html is there .* --force"):
+        check_free(path, force=False)
