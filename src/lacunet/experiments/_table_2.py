@@ -29,6 +29,8 @@ EXPERIMENT = Experiment(
     stand_ins=_rows("digits", (0.5, 0.9)),
     methods=(COMPLETE, *COLUMNS, *BEYOND),
     body="mlp",
+    # One split for each seed, and nothing chosen: a fit takes minutes.
+    cross_validated=False,
     reported={
         "accuracy": {
             ("esr", 0.0): {COMPLETE: 0.836},
@@ -56,5 +58,7 @@ EXPERIMENT = Experiment(
     },
     note="The paper is silent on widths and on how rows are split. The set has 23 rows "
     "of each recording: split by rows, as the paper seems to do, test rows have "
-    "siblings in training. The rows of esr-recordings are split by recordings.",
+    "siblings in training. The rows of esr-recordings are split by recordings. One "
+    "fifth of the rows is tested on, once for each seed, and mixtures have three "
+    "components: nothing is chosen by inner folds.",
 )
