@@ -1,0 +1,5 @@
+"""Results as figures and one HTML file."""
+
+from lacunet.report._write import write_report
+
+__all__ = ["write_report"]

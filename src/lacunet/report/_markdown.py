@@ -1,0 +1,85 @@
+"""Tables as Markdown."""
+
+import re
+from collections.abc import Iterable
+
+from lacunet.report._blocks import Entry, Sheet
+
+# Letters that mean something in Markdown; an underscore within a word does not.
+_SPECIAL = re.compile(r"([\\`*\[\]|~$]|(?<!\w)_|_(?!\w))")
+
+
+def escape(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, in one line.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from lacunet.report._markdown import escape
+    >>> print(escape("<b> a|b *c* kidney_disease"))
+    &lt;b&gt; a\|b \*c\* kidney_disease
+    """
+    marked = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return " ".join(_SPECIAL.sub(r"\\\1", marked).split())
+
+
+def to_markdown(sheet: Sheet) -> str:
+    """Return a sheet as a table of Markdown, with its caption and notes.
+
+    Parameters
+    ----------
+    sheet : Sheet
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from lacunet.report._blocks import Column, Entry, Line, Lines, Sheet
+    >>> from lacunet.report._markdown import to_markdown
+    >>> line = Line("mean", (Entry("0.8", "± 0.1", "0.7", strong=True),))
+    >>> print(to_markdown(Sheet("method", (Column("pima"),), (Lines((line,)),))))
+    | method | pima |
+    |---|---|
+    | mean | **0.8** ± 0.1 / 0.7 |
+    """
+    titles = [
+        ", ".join(filter(None, (column.group, column.title)))
+        for column in sheet.columns
+    ]
+    rows = [
+        _row([escape(sheet.corner), *map(escape, titles)]),
+        f"|{'---|' * (1 + len(titles))}",
+        *(
+            _row([_title(line.title, line.accent), *map(_cell, line.entries)])
+            for line in sheet.lines
+        ),
+    ]
+    notes = [f"<sup>{escape(n.mark)}</sup> {escape(n.text)}" for n in sheet.notes]
+    below = f"Behind the stroke: {sheet.below}." if sheet.below else ""
+    caption = escape(" ".join(filter(None, (sheet.caption, below))))
+    return "\n\n".join(filter(None, ("\n".join(rows), caption, *notes)))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _title(title: str, accent: bool) -> str:
+    return f"*{escape(title)}*" if accent else escape(title)
+
+
+def _cell(entry: Entry) -> str:
+    text = escape(entry.text)
+    strong = f"**{text}**" if entry.strong else text
+    mark = f"<sup>{escape(entry.mark)}</sup>" if entry.mark else ""
+    below = f"/ {escape(entry.below)}" if entry.below else ""
+    return " ".join(filter(None, (strong + mark, escape(entry.error), below)))
