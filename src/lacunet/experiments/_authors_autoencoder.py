@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from lacunet.density import GaussianMixtureDensity, IncompleteGaussianMixture
 from lacunet.nn import ExpectedLinear
 
+DTYPE = torch.float32
 # Images that are given back at once.
 _BLOCK = 1000
 
@@ -116,14 +117,16 @@ class AuthorsAutoencoder(BaseEstimator):
         )
         gamma = float((1.0 + torch.randn((), generator=generator)).abs())
         density = GaussianMixtureDensity.from_estimator(
-            mixture.fit(rows), gamma=gamma, dtype=torch.float32
+            mixture.fit(rows), gamma=gamma, dtype=DTYPE
         )
         sizes = (rows.shape[1], *self.hidden_layer_sizes, rows.shape[1])
         layers: list[nn.Module] = [
-            ExpectedLinear(sizes[0], sizes[1], density, dtype=torch.float32)
+            ExpectedLinear(*sizes[:2], density, generator=generator, dtype=DTYPE)
         ]
-        for before, after in zip(sizes[1:-1], sizes[2:], strict=True):
-            layers += [nn.Linear(before, after, dtype=torch.float32), nn.Sigmoid()]
+        for pair in zip(sizes[1:-1], sizes[2:], strict=True):
+            # Else it would draw from the global generator.
+            linear = nn.utils.skip_init(nn.Linear, *pair, dtype=DTYPE)
+            layers += [linear, nn.Sigmoid()]
         for layer in layers[:1] + layers[1::2]:
             _start(layer, generator)
         return nn.Sequential(*layers)
