@@ -255,6 +255,7 @@ def test_quick_run_measures_once_and_then_finds_everything(tmp_path, capsys):
     assert {duel["n_sets"] for duel in first["uci"]["duels"]} == {2}
 
 
+@pytest.mark.slow
 def test_quick_run_needs_no_data_for_the_other_parts(tmp_path, capsys):
     load("estimators").main(
         ["--quick", "--part", "time", "missing-column", "--out", str(tmp_path)]
