@@ -34,9 +34,13 @@ def test_errors_are_squares_divided_by_all_pixels():
 @pytest.mark.parametrize("method", AUTOENCODERS)
 def test_every_autoencoder_is_the_network_of_the_paper(method):
     told = AUTOENCODERS[method](**NETWORK).get_params()
-    assert told["hidden_layer_sizes"] == (256, 128, 64, 128, 256)
-    only_relu = method == "paper-relu"
-    assert told["activation"] == ("relu" if only_relu else ("relu", "sigmoid"))
+    network = ((256, 128, 64, 128, 256), ("relu", "sigmoid"))
+    others = {
+        "paper-relu": (network[0], "relu"),
+        "lacunet-wide": ((512, 256, 128, 256, 512), "gelu"),
+    }
+    expected = others.get(method, network)
+    assert (told["hidden_layer_sizes"], told["activation"]) == expected
     assert (told["out_activation"], told["scale"]) == ("sigmoid", "none")
 
 

@@ -76,6 +76,12 @@ def _make_lacunet(**options: Any) -> Any:
     )
 
 
+def _make_wide(**options: Any) -> Any:
+    """Return ours with a network that need not be the paper's."""
+    wide = {"hidden_layer_sizes": (512, 256, 128, 256, 512), "activation": "gelu"}
+    return _make_lacunet(**{**options, **wide})
+
+
 AUTOENCODERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "knn": _make_knn,
@@ -86,6 +92,7 @@ AUTOENCODERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "em-frozen": _make_published("em", train_density=False),
         "em-joint": _make_published("em", train_density=True),
         "lacunet": _make_lacunet,
+        "lacunet-wide": _make_wide,
         "paper-relu": _make_relu,
     }
 )

@@ -34,6 +34,7 @@ AUTHORS = "authors"
 TITLES = {
     PAPER: "paper (as published)",
     "paper-relu": "paper, ReLU throughout",
+    "lacunet-wide": "lacunet, wider network",
     "em-frozen": "EM frozen",
 }
 # What the paper compares itself with by filling, and by dropping, what is missing.
@@ -198,7 +199,7 @@ def name_group(method: str) -> str:
         return published
     if method in RIVALS:
         return rivals
-    return beyond if method == OURS else others
+    return beyond if method.startswith(OURS) else others
 
 
 def name_set(experiment: Experiment, dataset: str) -> str:
