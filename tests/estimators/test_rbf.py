@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small import fitted, numbers, rbf
+from small import NAN, fitted, numbers, rbf
 
 from lacunet import functional as F
 
@@ -39,7 +39,20 @@ def test_centres_start_at_filled_training_rows_and_variances_at_half_normals():
     encoded = torch.tensor((X - X.mean(0)) / X.std(0), dtype=torch.float32)
     distances = torch.cdist(first.centres.detach(), encoded.clamp(-5, 5))
     assert distances.min(1).values.max() < 1e-2
-    assert 0.65 < float(first.variances.detach().mean()) < 0.95  # sqrt(2 / pi) = 0.8
+    # The mean of |N(0, 1)| is 0.8.
+    assert float(first.variances.detach().mean()) == pytest.approx(5 * 0.8, rel=0.2)
+
+
+@pytest.mark.filterwarnings("ignore:Got columns without one observed value")
+def test_variances_start_on_the_scale_of_each_column():
+    X, y = numbers(200)
+    X *= [1.0, 10.0, 0.0, 1.0]
+    X[:, 3] = NAN
+    model = rbf(n_units=200, lr=1e-12, max_epochs=1, scale="none").fit(X, y)
+    first = next(iter(model.module_)).networks.first
+    found = first.variances.detach().mean(0).numpy() / (5 * 0.8)
+    expected = [*np.nanvar(X[:, :2], axis=0), 0.01, 1.0]
+    np.testing.assert_allclose(found, expected, rtol=0.25)
 
 
 def test_the_number_of_units_is_a_parameter():

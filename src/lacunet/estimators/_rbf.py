@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from lacunet.estimators._classifier import LabelledEstimator
@@ -11,7 +12,11 @@ from lacunet.estimators._network import BodyShape, Branches
 from lacunet.estimators._scaling import Method
 from lacunet.nn import ExpectedRBF
 
-# Below this a radial unit answers to its own centre alone.
+# Of the variances of the columns, where radial units start: the authors' units start
+# at |N(0, 1)| on columns from -1 to 1, whose variance is about a fifth. Narrower ones
+# answer to the nearest centre alone, and never learn better.
+_START_SPREAD = 5.0
+# The least that is drawn, and the least that a column's variance counts for.
 _LEAST_VARIANCE = 1e-2
 
 
@@ -20,7 +25,7 @@ class LacunetRBFClassifier(LabelledEstimator):
 
     Radial units with diagonal variances, expected over what is missing (theorem 3.2),
     then a linear layer and softmax. Centres start at training rows, filled by the
-    density; variances start at ``|N(0, 1)|``.
+    density; variances start at ``|N(0, 1)|`` times five times those of the columns.
 
     Parameters
     ----------
@@ -180,7 +185,18 @@ class LacunetRBFClassifier(LabelledEstimator):
             chosen = torch.randint(len(samples.x), (n_units,), generator=generator)
             rows = to_tensor(samples.x[chosen.numpy()], first.centres.device)
             first.centres.copy_(branch.density.condition(rows).mean())
-            spread = torch.randn(
+            drawn = torch.randn(
                 first.centres.shape, generator=generator, dtype=first.centres.dtype
-            ).abs()
-            first.log_variances.copy_(spread.clamp_min(_LEAST_VARIANCE).log())
+            )
+            spread = drawn.abs().clamp_min(_LEAST_VARIANCE)
+            scale = _START_SPREAD * _column_variances(samples.x)
+            first.log_variances.copy_(spread.log() + torch.from_numpy(np.log(scale)))
+
+
+def _column_variances(x: np.ndarray) -> np.ndarray:
+    """Return the variances of the columns' observed cells; one where there is none."""
+    empty = np.isnan(x).all(0)
+    variances = np.ones(x.shape[1])
+    variances[~empty] = np.nanvar(x[:, ~empty], axis=0)
+    floored: np.ndarray = np.maximum(variances, _LEAST_VARIANCE)
+    return floored
