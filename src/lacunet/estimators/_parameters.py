@@ -138,7 +138,7 @@ def _check_image_shape(value: Any) -> None:
     if value is None:
         return
     pair = isinstance(value, (tuple, list)) and len(value) == 2
-    if not pair or not all(isinstance(n, numbers.Integral) and n > 0 for n in value):
+    if not pair or not all(isinstance(n, (int, np.integer)) and n > 0 for n in value):
         msg = (
             f"Got image_shape={value!r}, but expected None, or a pair of positive "
             f"integers: height and width."

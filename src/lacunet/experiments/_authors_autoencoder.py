@@ -121,7 +121,9 @@ class AuthorsAutoencoder(BaseEstimator):
         )
         sizes = (rows.shape[1], *self.hidden_layer_sizes, rows.shape[1])
         layers: list[nn.Module] = [
-            ExpectedLinear(*sizes[:2], density, generator=generator, dtype=DTYPE)
+            ExpectedLinear(
+                sizes[0], sizes[1], density, generator=generator, dtype=DTYPE
+            )
         ]
         for pair in zip(sizes[1:-1], sizes[2:], strict=True):
             # Else it would draw from the global generator.

@@ -32,7 +32,7 @@ EXPERIMENT = Experiment(
     # The same for all columns, those of the paper's method among them.
     parameters={"schedule": "one-cycle", "lr": 3e-3, "validation_fraction": 0.02},
     budgets={
-        "paper": Budget({"max_epochs": 30, "batch_size": 256}),
+        "paper": Budget({"max_epochs": 30, "batch_size": 64}),
         "authors": Budget({"max_epochs": 30}),
         "quick": Budget({"max_epochs": 5, "batch_size": 256}, n_rows=10_000),
         "digits": Budget({"max_epochs": 15, "batch_size": 64}),
