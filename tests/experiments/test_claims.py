@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from claim_cells import cell
+from made_up import cell
 
 from lacunet.exceptions import LacunetError
 from lacunet.experiments import (

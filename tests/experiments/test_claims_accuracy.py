@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from claim_cells import cell, judge
+from made_up import cell, judge
 
 from lacunet.experiments import load_experiment
 from lacunet.experiments._claims_record import LackingError

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from claim_cells import cell
+from made_up import cell
 
 from lacunet.experiments._claims_chance import (
     average_rates,

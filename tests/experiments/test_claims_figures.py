@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from claim_cells import judge
+from made_up import judge
 
 from lacunet.experiments._files import update_figure
 

@@ -2,13 +2,14 @@ import json
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import made_up
 import numpy as np
 import pytest
 
 from lacunet.experiments import load_experiment
 from lacunet.report import _experiments
 from lacunet.report._slices import slice_cells
-from lacunet.results import Cell, ResultFile
+from lacunet.results import ResultFile
 
 SETS = ("bands", "horse", "pima")
 STAND_INS = ("wine", "iris", "breast_cancer_wdbc")
@@ -19,25 +20,10 @@ def make_cell():
     """Make a cell from the fields that matter."""
 
     def make(**changes):
-        fields = {
-            "experiment": "table-4",
-            "dataset": "pima",
-            "rate": None,
-            "method": "paper",
-            "fold": 0,
-            "seed": 0,
-            "protocol": "paper",
-            "metric": "accuracy",
-            "value": 0.75,
-            "params": {"n_train": 80, "n_test": 20},
-            "seconds": 1.5,
-            "versions": {"lacunet": "0.1.0"},
-            "commit": "0123456789abcdef",
-        }
-        made = fields | changes
+        made = {"value": 0.75, "params": {"n_train": 80, "n_test": 20}} | changes
         if made["value"] is None:
             made["params"] = {"why": "no rows"} | made["params"]
-        return Cell(**made)
+        return made_up.make_cell(**made)
 
     return make
 
