@@ -4,9 +4,7 @@ import json
 import pytest
 from tqdm import tqdm
 
-from lacunet.cli import _known
-from lacunet.cli._known import describe
-from lacunet.datasets import list_datasets, load_dataset
+from lacunet.datasets import list_datasets
 from lacunet.datasets._registry import read_registry
 
 
@@ -56,29 +54,6 @@ def test_a_set_is_here_if_all_of_its_files_are(call, folder):
         *("pima", "digits", "breast_cancer_wdbc", "wine", "iris"),
         "diabetes_regression",
     }
-
-
-def test_files_are_looked_for_where_they_are_loaded_from(folder, monkeypatch):
-    put_files(folder, "pima")
-    monkeypatch.setenv("LACUNET_CACHE", str(folder / "other"))
-    assert describe("pima").here
-    monkeypatch.setenv("LACUNET_DATA", "")
-    assert not describe("pima").here
-    monkeypatch.setenv("LACUNET_CACHE", str(folder))
-    assert describe("pima").here
-    monkeypatch.setenv("LACUNET_CACHE", "")
-    monkeypatch.setattr("pooch.os_cache", lambda name: folder / name)
-    assert not describe("pima").here
-    assert describe("pima").files[0].startswith(str(folder / "lacunet"))
-    monkeypatch.setattr(_known, "find_spec", lambda name: None)
-    assert (describe("pima").here, describe("pima").files) == (False, ())
-
-
-def test_what_is_known_is_what_is_loaded():
-    data, known = load_dataset("breast_cancer_wdbc"), describe("breast_cancer_wdbc")
-    assert (known.rows, known.columns) == data.X.shape
-    assert (known.classes, known.task, known.files) == (2, "classification", ())
-    assert describe("diabetes_regression").task == "regression"
 
 
 def test_one_set_is_told_in_full(call, folder):

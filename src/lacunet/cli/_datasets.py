@@ -12,7 +12,7 @@ import click
 from lacunet.cli._terminal import Terminal, common_options
 
 if TYPE_CHECKING:
-    from lacunet.cli._known import Known
+    from lacunet.datasets import Description
 
 _HELP = """List the data sets, or tell all about some of them.
 
@@ -44,13 +44,12 @@ def _complete(
 @click.pass_obj
 def datasets(terminal: Terminal, names: tuple[str, ...], download: bool) -> None:
     """List the data sets, or tell about some of them."""
-    from lacunet.cli._known import describe
-    from lacunet.datasets import list_datasets
+    from lacunet.datasets import describe_dataset, list_datasets
 
-    chosen = [describe(name) for name in names or list_datasets()]
+    chosen = [describe_dataset(name) for name in names or list_datasets()]
     if download:
         _get(terminal, [each.name for each in chosen if not each.here])
-        chosen = [describe(each.name) for each in chosen]
+        chosen = [describe_dataset(each.name) for each in chosen]
     if names and not download:
         for each in chosen:
             _tell(terminal, each)
@@ -69,7 +68,7 @@ def _get(terminal: Terminal, names: Sequence[str]) -> None:
             load_dataset(name)
 
 
-def _list(terminal: Terminal, chosen: Sequence["Known"]) -> None:
+def _list(terminal: Terminal, chosen: Sequence["Description"]) -> None:
     header = (
         "name",
         ">rows",
@@ -94,7 +93,7 @@ def _list(terminal: Terminal, chosen: Sequence["Known"]) -> None:
     terminal.table(header, rows)
 
 
-def _tell(terminal: Terminal, known: "Known") -> None:
+def _tell(terminal: Terminal, known: "Description") -> None:
     terminal.say(f"{known.name}: {known.description}")
     terminal.say(f"  size      {known.rows} rows, {known.columns} columns")
     terminal.say(f"  missing   {_share(known)}")
@@ -106,9 +105,9 @@ def _tell(terminal: Terminal, known: "Known") -> None:
         terminal.say(f"  file      {file}")
 
 
-def _share(known: "Known") -> str:
+def _share(known: "Description") -> str:
     return f"{known.missing:.2%}" if known.missing else "-"
 
 
-def _task(known: "Known") -> str:
+def _task(known: "Description") -> str:
     return f"{known.classes} classes" if known.classes else known.task

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lacunet.datasets import load_dataset
 from lacunet.datasets._files import CACHE, DATA
+from lacunet.datasets._loading import load_dataset
 from lacunet.datasets._registry import Entry, read_registry
 
 
 @dataclass(frozen=True)
-class Known:
+class Description:
     """A data set without its arrays.
 
     Attributes
@@ -46,8 +46,8 @@ class Known:
     files: tuple[str, ...] = ()
 
 
-def describe(name: str) -> Known:
-    """Return what is known of a data set.
+def describe_dataset(name: str) -> Description:
+    """Return what is known of a data set, whether its files are there or not.
 
     Parameters
     ----------
@@ -56,17 +56,24 @@ def describe(name: str) -> Known:
 
     Returns
     -------
-    Known
+    Description
+
+    Examples
+    --------
+    >>> from lacunet.datasets import describe_dataset
+    >>> pima = describe_dataset("pima")  # nothing is downloaded
+    >>> pima.rows, pima.columns, round(pima.missing, 3), pima.classes
+    (768, 8, 0.122, 2)
     """
     entry = read_registry().get(name)
     return _from_scikit_learn(name) if entry is None else _from_files(entry)
 
 
-def _from_scikit_learn(name: str) -> Known:
+def _from_scikit_learn(name: str) -> Description:
     data = load_dataset(name)
     rows, columns = data.X.shape
     classes = len(data.target_names)
-    return Known(
+    return Description(
         name=name,
         rows=rows,
         columns=columns,
@@ -80,10 +87,10 @@ def _from_scikit_learn(name: str) -> Known:
     )
 
 
-def _from_files(entry: Entry) -> Known:
+def _from_files(entry: Entry) -> Description:
     counts, folder = entry.counts, _folder()
     paths = [folder / file.path if folder else None for file in entry.files]
-    return Known(
+    return Description(
         name=entry.name,
         rows=counts.rows,
         columns=counts.features,
