@@ -154,7 +154,8 @@ def test_rows_come_in_blocks_that_fit_in_memory(name, monkeypatch):
     X, _ = numbers()
     model = fitted(name)
     whole = predictions(model, X)
-    monkeypatch.setattr("lacunet.estimators._base._BLOCK_BUDGET", 1)
+    for room in ("_base", "_network_estimator"):
+        monkeypatch.setattr(f"lacunet.estimators.{room}.BLOCK_BUDGET", 1)
     np.testing.assert_allclose(predictions(model, X), whole, atol=1e-5)
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from lacunet.baselines._dropout import InputDropout
 from lacunet.baselines._encoded import TableBaseline, seeded
 from lacunet.baselines._plain import plain_network
-from lacunet.estimators._base import NetworkEstimator
+from lacunet.estimators._network_estimator import NetworkEstimator
 from lacunet.estimators._targets import check_given
 
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from lacunet.estimators import LacunetClassifier, LacunetRBFClassifier
-from lacunet.estimators._base import Problem
 from lacunet.estimators._classifier import LabelledEstimator
 from lacunet.estimators._contract import read_table
+from lacunet.estimators._network_estimator import Problem
 from lacunet.estimators._task import CLASSIFICATION, RECONSTRUCTION, Criterion
 from lacunet.nn._ensemble import LinearEnsemble
 

@@ -8,10 +8,10 @@ import torch
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from torch import Tensor
 
-from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._contract import read_table
 from lacunet.estimators._models import check_agreement
 from lacunet.estimators._network import BodyShape
+from lacunet.estimators._network_estimator import NetworkEstimator, Problem, Validation
 from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._scaling import Method
 from lacunet.estimators._task import RECONSTRUCTION

@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._contract import read_table
 from lacunet.estimators._inputs import Indicator
 from lacunet.estimators._models import check_agreement, pack_array, unpack_array
+from lacunet.estimators._network_estimator import NetworkEstimator, Problem, Validation
 from lacunet.estimators._saving import AnyPath
 from lacunet.estimators._scaling import Method
 from lacunet.estimators._targets import (
