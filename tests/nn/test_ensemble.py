@@ -129,3 +129,18 @@ def test_a_deep_network_of_sigmoids_starts_with_responses_that_differ():
     assert float(of_ours.mean()) == pytest.approx(0.5, abs=0.05)
     of_others = responses(lambda x: torch.sigmoid(x))  # an activation it doesn't know
     assert of_ours.std(1).mean() > 100 * of_others.std(1).mean()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "elu", "leaky_relu"])
+def test_a_deep_network_of_rectifiers_starts_with_responses_of_one_size(activation):
+    networks = make_ensemble(2, (256,) * 6, activation=activation)
+    x = torch.randn(200, 3, generator=seeded(5))
+    with torch.no_grad():
+        sizes = [networks.hidden(x, depth).square().mean() for depth in (1, 5)]
+    assert 0.02 < sizes[1] / sizes[0] < 10.0  # below 0.001 without it
+
+
+def test_networks_that_are_not_deep_start_as_torch_starts_linear_layers():
+    networks = make_ensemble(2, (64, 64, 64), activation="relu")
+    for layer in networks.layers:
+        assert float(layer.weight.detach().abs().max()) <= 1 / 64**0.5

@@ -10,6 +10,9 @@ from lacunet.nn._activation import ActivationLike, ExpectedActivation
 
 # Standard deviation of the sigmoid of a standard normal variable.
 _SIGMOID_DEVIATION = 0.208
+# Networks with so many layers behind the first start with responses of equal size.
+_DEEP = 4
+_RECTIFIERS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU)
 
 
 class LinearEnsemble(nn.Module):
@@ -64,6 +67,14 @@ class LinearEnsemble(nn.Module):
         """
         self.weight.mul_(math.sqrt(3.0) / _SIGMOID_DEVIATION)
         self.bias.sub_(0.5 * self.weight.sum(1, keepdim=True))
+
+    @torch.no_grad()
+    def start_behind_rectifiers(self) -> None:
+        """Keep the mean square of the responses, as He and others (2015) start.
+
+        Without it each layer of rectifiers leaves a sixth of it.
+        """
+        self.weight.mul_(math.sqrt(6.0))
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply each network's own weights to its own rows."""
@@ -141,10 +152,12 @@ class NetworkEnsemble(nn.Module):
             LinearEnsemble(n_networks, before, after, generator=generator, dtype=dtype)
             for before, after in zip(sizes[:-1], sizes[1:], strict=True)
         )
-        if isinstance(self.activation, nn.Sigmoid):
-            for layer in self.layers[1:]:
-                assert isinstance(layer, LinearEnsemble)
+        for layer in self.layers[1:]:
+            assert isinstance(layer, LinearEnsemble)
+            if isinstance(self.activation, nn.Sigmoid):
                 layer.start_behind_sigmoids()
+            elif isinstance(self.activation, _RECTIFIERS) and len(self.layers) >= _DEEP:
+                layer.start_behind_rectifiers()
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return the outputs of every network.
