@@ -154,6 +154,22 @@ def test_of_images_patches_are_hidden():
     np.testing.assert_array_equal(patches.reconstruct(X), again.reconstruct(X))
 
 
+def test_where_less_is_hidden_observed_values_are_given_back_more_exactly():
+    X = load_digits().data[:300] / 16.0
+    holes = np.random.RandomState(0).rand(*X.shape) < 0.1
+    given, options = (
+        np.where(holes, np.nan, X),
+        {"scale": "none", "lr": 5e-3, "max_epochs": 15},
+    )
+
+    def errors(fraction):
+        model = autoencoder(mask_augmentation=0.5, masked_fraction=fraction, **options)
+        return np.square(model.fit(given).reconstruct(given) - X)
+
+    always, seldom = errors(1.0), errors(0.1)
+    assert seldom[~holes].mean() < always[~holes].mean()
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [

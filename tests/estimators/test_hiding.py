@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lacunet.estimators._hiding import hide_patches
+from lacunet.estimators._hiding import hide_in_some, hide_patches
 
 
 def source(seed=0):
@@ -32,3 +32,14 @@ def test_a_patch_has_a_pixel_at_least_and_fits(rate):
     hidden = torch.isnan(out)
     assert (hidden.sum(1) == (1 if rate < 0.1 else 4)).all()
     assert torch.equal(out[~hidden], x[~hidden])
+
+
+def test_something_is_hidden_in_a_share_of_the_rows_and_nothing_in_the_others():
+    x = torch.zeros(4000, 3)
+    hidden = hide_in_some(
+        x, 0.25, lambda rows, _: torch.full_like(rows, torch.nan), source()
+    )
+    of_row = torch.isnan(hidden).double().mean(1)
+    assert set(of_row.tolist()) == {0.0, 1.0}
+    assert abs(float(of_row.mean()) - 0.25) < 4 * (0.25 * 0.75 / 4000) ** 0.5
+    assert not torch.isnan(x).any()

@@ -42,10 +42,14 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     mask_augmentation : float, default=0.2
         Mean share of a row's values that are hidden on top in training, others in each
         step and at another rate in each row. From 0 to 0.5.
+    masked_fraction : float, default=1.0
+        Share of the rows of a step in which anything is hidden on top; others are asked
+        for as they are. The lower, the more exactly are observed values given back, and
+        the less exactly missing ones.
     image_shape : tuple of int, default=None
-        Height and width if rows are images. What is hidden on top is then a patch of
-        every image, at a place of its own in each step, instead of single pixels,
-        which their neighbours would tell.
+        Height and width if rows are images. What is hidden on top is then a patch, at a
+        place of its own in each image and each step, instead of single pixels, which
+        their neighbours would tell.
     max_categories : int, default=32
         Most levels of a category; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
@@ -124,6 +128,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         train_density: bool = True,
         density_loss_weight: float = 0.1,
         mask_augmentation: float = 0.2,
+        masked_fraction: float = 1.0,
         image_shape: tuple[int, int] | None = None,
         max_categories: int = 32,
         scale: Method = "standard",
@@ -147,6 +152,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.train_density = train_density
         self.density_loss_weight = density_loss_weight
         self.mask_augmentation = mask_augmentation
+        self.masked_fraction = masked_fraction
         self.image_shape = image_shape
         self.max_categories = max_categories
         self.scale = scale

@@ -238,6 +238,7 @@ def fit_branches(
         parameters["density_loss_weight"] if parameters["train_density"] else 0.0,
         to_tensor(unlabelled, device),
         parameters.get("image_shape"),
+        parameters.get("masked_fraction", 1.0),
     )
     rows = samples.to_rows(device)
     folds = _make_folds(setting, samples, held_back=valid is None)

@@ -1,6 +1,7 @@
 """What is hidden on top in training, so that networks learn to do without it."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -34,10 +35,35 @@ def hide_cells(
     return x.masked_fill(hidden.to(x.device)[:, sources], torch.nan)
 
 
+def hide_in_some(
+    x: Tensor,
+    fraction: float,
+    hide: Callable[[Tensor, torch.Generator], Tensor],
+    generator: torch.Generator,
+) -> Tensor:
+    """Hide something in some rows, and leave the others as they are.
+
+    Parameters
+    ----------
+    x : Tensor of shape (batch, width)
+    fraction : float
+        Share of the rows, but for chance.
+    hide : callable
+        From rows and a generator to rows.
+    generator : torch.Generator
+
+    Returns
+    -------
+    Tensor of shape (batch, width)
+    """
+    chosen = torch.rand(len(x), 1, generator=generator, dtype=x.dtype) < fraction
+    return torch.where(chosen.to(x.device), hide(x, generator), x)
+
+
 def hide_patches(
     x: Tensor, rate: float, image_shape: tuple[int, int], generator: torch.Generator
 ) -> Tensor:
-    """Hide a patch of every image, each at a place of its own.
+    """Hide a patch of each image, at a place of its own.
 
     Parameters
     ----------

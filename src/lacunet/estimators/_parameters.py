@@ -24,6 +24,7 @@ _NUMBERS = {
     "gamma": (0.0, math.inf),
     "density_loss_weight": (0.0, math.inf),
     "mask_augmentation": (0.0, 0.5),
+    "masked_fraction": (0.0, 1.0),
     "dropout": (0.0, 0.95),
     "weight_decay": (0.0, math.inf),
     "lr": (1e-12, math.inf),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacunet.estimators._hiding import hide_cells, hide_patches
+from lacunet.estimators._hiding import hide_cells, hide_in_some, hide_patches
 from lacunet.estimators._network import Branch, Branches
 
 # Rows that are validated at once.
@@ -109,6 +109,8 @@ class Extras:
         Rows that teach the density alone.
     image_shape : tuple of int or None
         Height and width if rows are images: patches are hidden instead of cells.
+    masked_fraction : float
+        Share of the rows of a batch in which anything is hidden.
     """
 
     mask_augmentation: float
@@ -116,6 +118,7 @@ class Extras:
     density_loss_weight: float
     unlabelled: Tensor
     image_shape: tuple[int, int] | None = None
+    masked_fraction: float = 1.0
 
 
 class NetworkTask:
@@ -185,6 +188,12 @@ class NetworkTask:
         extras = self._extras
         if extras.mask_augmentation == 0.0:
             return x
+        if extras.masked_fraction < 1.0:
+            return hide_in_some(x, extras.masked_fraction, self._hide_in_all, generator)
+        return self._hide_in_all(x, generator)
+
+    def _hide_in_all(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        extras = self._extras
         if extras.image_shape is not None:
             rate = extras.mask_augmentation
             return hide_patches(x, rate, extras.image_shape, generator)

@@ -64,7 +64,9 @@ def _make_relu(**options: Any) -> Any:
 def _make_lacunet(**options: Any) -> Any:
     """Return the same network with what goes beyond the paper.
 
-    EM on the incomplete images, gamma near 0, and patches hidden in training.
+    EM on the incomplete images, gamma near 0, and patches hidden in training, in a
+    quarter of the images: enough to learn what stands behind a patch, and few enough
+    not to lose what stands around it.
     """
     density = IncompleteGaussianMixture(N_COMPONENTS)
     return LacunetAutoencoder(
@@ -72,6 +74,7 @@ def _make_lacunet(**options: Any) -> Any:
         gamma=0.1,
         density_loss_weight=0.0,
         mask_augmentation=0.2,
+        masked_fraction=0.25,
         **options,
     )
 
