@@ -157,10 +157,8 @@ def test_of_images_patches_are_hidden():
 def test_where_less_is_hidden_observed_values_are_given_back_more_exactly():
     X = load_digits().data[:300] / 16.0
     holes = np.random.RandomState(0).rand(*X.shape) < 0.1
-    given, options = (
-        np.where(holes, np.nan, X),
-        {"scale": "none", "lr": 5e-3, "max_epochs": 15},
-    )
+    given = np.where(holes, np.nan, X)
+    options = {"scale": "none", "lr": 5e-3, "max_epochs": 15}
 
     def errors(fraction):
         model = autoencoder(mask_augmentation=0.5, masked_fraction=fraction, **options)
