@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from lacunet.report import _page, write_profile
+from lacunet.report._blocks import Text
 from lacunet.report._profile import make_page
 from lacunet.report._profile_plots import (
     Contrast,
@@ -199,12 +200,15 @@ def test_many_columns_are_cut_with_a_word(monkeypatch):
         monkeypatch.setattr(f"lacunet.report._profile_sections.{name}", lambda *_: "")
     stream = np.random.RandomState(0)
     X = np.where(stream.rand(15, 250) < 0.2, np.nan, 1.0)
-    profile = profile_table(X)
+    profile = profile_table(np.vstack([X, X]))
     pictures, fold = make_counts_section(profile).blocks
     assert pictures.caption.startswith("The 40 columns with the most holes, of ")
     assert fold.blocks[0].caption == "The 200 with the most holes; 50 more."
     patterns = make_patterns_section(profile).blocks[0]
     assert "more columns are not shown" in patterns.caption
+    assert make_patterns_section(profile_table(X)).blocks[0] == Text(
+        "No two rows lack the same cells."
+    )
 
 
 # --- drawings

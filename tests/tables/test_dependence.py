@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.tables._dependence import LEVEL, MOST_LINKS, find_links, pool_levels
+from lacunet.tables._dependence import LEVEL, find_links, pool_levels
 from lacunet.tables._holes import open_holes
 
 
@@ -122,13 +122,15 @@ def test_where_there_is_nothing_nothing_is_found():
     assert found <= 3  # expected: one in twenty tables
 
 
-def test_at_most_a_hundred_links_are_kept_and_all_are_counted():
+def test_some_links_of_each_kind_are_kept_and_all_are_counted(columns, monkeypatch):
+    monkeypatch.setattr("lacunet.tables._dependence.MOST_LINKS", 10)
     holes = np.random.RandomState(0).rand(200) < 0.5
-    X = np.where(holes[:, None], np.nan, 1.0) * np.ones(17)
-    columns = list(open_holes(X).columns())
-    table = find_links(columns, [])
-    assert len(table.links) == MOST_LINKS
-    assert table.n_links == 17 * 16 / 2
+    X = np.where(holes[:, None], np.nan, 1.0) * np.ones(6)
+    columns = list(open_holes(np.column_stack([X, holes])).columns())
+    table = find_links(columns[:6], columns)
+    assert table.n_links == 6 + 6 * 5 / 2
+    kinds = [link.by for link in table.links]
+    assert (kinds.count("value"), kinds.count("missing")) == (6, 10)
 
 
 def test_rare_levels_are_taken_together():

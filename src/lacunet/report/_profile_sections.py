@@ -164,8 +164,21 @@ def _columns_sheet(columns: Sequence[ColumnProfile]) -> Sheet:
 
 def make_patterns_section(profile: Profile) -> Section:
     """Show which cells are missing together."""
-    counts, together = profile.patterns, profile.together
+    together = profile.together
+    blocks = _show_patterns(profile)
+    points = [*_tell_groups(together.always), *_tell_implied(together.only_if)]
+    if points:
+        blocks.append(Points(tuple(points)))
+    if together.pairs:
+        blocks.append(Fold("Pairs of columns in figures", (_pairs_sheet(profile),)))
+    return Section("Patterns", tuple(blocks))
+
+
+def _show_patterns(profile: Profile) -> list[Block]:
+    counts = profile.patterns
     shown = counts.frequent[:_MOST_PATTERNS]
+    if profile.n_rows > 1 and shown[0].n_rows == 1:
+        return [Text("No two rows lack the same cells.")]
     held = {name for pattern in shown for name in pattern.missing}
     columns = [c.name for c in profile.columns if c.name in held][:_MOST_DOTS]
     picture = Picture(draw_patterns("patterns", shown, columns))
@@ -177,13 +190,7 @@ def make_patterns_section(profile: Profile) -> Section:
     caption += f"; {show_count(n_rest, 'row')} in others." if n_rest else "."
     if len(columns) < len(held):
         caption += f" {len(held) - len(columns)} more columns are not shown."
-    blocks: list[Block] = [Pictures((picture,), caption)]
-    points = [*_tell_groups(together.always), *_tell_implied(together.only_if)]
-    if points:
-        blocks.append(Points(tuple(points)))
-    if together.pairs:
-        blocks.append(Fold("Pairs of columns in figures", (_pairs_sheet(profile),)))
-    return Section("Patterns", tuple(blocks))
+    return [Pictures((picture,), caption)]
 
 
 def _tell_groups(groups: Sequence[Sequence[str]]) -> list[Point]:

@@ -17,7 +17,7 @@ from lacunet.tables._separation import (
 )
 
 LEVEL = 0.05  # of what counts as found
-MOST_LINKS = 100
+MOST_LINKS = 200  # that are kept, by values and by holes each
 _MOST_LEVELS = 30  # of a category; the rarer ones count as one
 _DIGITS = 4
 
@@ -93,7 +93,7 @@ class LinkTable:
     by_missing : tuple of tuples of (float or None)
         For each of ``columns`` that of each of ``columns``.
     links : tuple of HoleLink
-        What was found, the strongest first; at most 100.
+        What was found, the strongest first; at most 200 by values and 200 by holes.
     n_links : int
         How many were found.
     n_tests : int
@@ -140,16 +140,17 @@ def find_links(
     found = [(test, p) for test, p in pairs if p <= LEVEL]
     found.sort(key=lambda each: -abs(each[0].auc - 0.5))
     others = {"value": on, "missing": columns}
-    links = tuple(
+    links = [
         _make_link(test, p, columns[test.i], others[test.by][test.j])
-        for test, p in found[:MOST_LINKS]
-    )
+        for by in others
+        for test, p in [each for each in found if each[0].by == by][:MOST_LINKS]
+    ]
     return LinkTable(
         tuple(column.name for column in columns),
         tuple(column.name for column in on),
         _to_tuples(values.auc),
         _to_tuples(holes.auc),
-        links,
+        tuple(sorted(links, key=lambda link: -link.strength)),
         len(found),
         len(tests),
     )
