@@ -3,7 +3,7 @@
 import sys
 import warnings
 
-__all__ = ["AdaptError", "LacunetError", "warn_user"]
+__all__ = ["AdaptError", "LacunetError", "TableError", "warn_user"]
 
 # Whose frames are no place to send a reader to.
 _INSIDE = ("lacunet", "sklearn", "contextlib")
@@ -15,6 +15,10 @@ class LacunetError(Exception):
 
 class AdaptError(LacunetError, ValueError):
     """A model in which the layer that meets the missing values can't be told."""
+
+
+class TableError(LacunetError, ValueError):
+    """A file of a table that can't be read as it is, or not written back."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

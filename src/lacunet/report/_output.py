@@ -1,28 +1,10 @@
-"""Files that are whole or not there, and that replace no other unasked."""
+"""Reports as files that are whole or not there, and that replace no other unasked."""
 
-import os
-import secrets
 from pathlib import Path
 
+from lacunet._output import check_target, open_output
 
-def check_target(path: Path, *, force: bool) -> None:
-    """Refuse a path that can't be written to, before any work is done.
-
-    Parameters
-    ----------
-    path : Path
-    force : bool
-        Whether a file that is there may be replaced.
-    """
-    if path.is_dir():
-        msg = f"Got path={str(path)!r}, a folder, but expected the name of a file."
-        raise IsADirectoryError(msg)
-    if path.exists() and not force:
-        msg = (
-            f"Got path={str(path)!r}, which exists, but expected a new file. Give "
-            f"another name, or force=True (--force) to replace it."
-        )
-        raise FileExistsError(msg)
+__all__ = ["check_target", "write_text"]
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:
@@ -36,14 +18,5 @@ def write_text(path: Path, text: str, *, force: bool) -> None:
     force : bool
         Whether a file that is there may be replaced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        check_target(path, force=force)  # it may have come meanwhile
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_output(path, force=force) as stream:
+        stream.write(text.encode("utf-8"))

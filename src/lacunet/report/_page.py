@@ -33,12 +33,14 @@ def _environment() -> Any:
     )
 
 
-def import_extra(name: str) -> Any:
+def import_extra(name: str, otherwise: str = "") -> Any:
     """Import a package that only HTML needs, or say how to get it.
 
     Parameters
     ----------
     name : str
+    otherwise : str, default=""
+        What to do without, if anything.
 
     Returns
     -------
@@ -49,6 +51,6 @@ def import_extra(name: str) -> Any:
     except ImportError as error:
         msg = (
             f"Got no package {name}, but expected it, to write HTML. Install it with "
-            f"pip install 'lacunet[report]', or take format='md', which needs nothing."
+            f"pip install 'lacunet[report]'{otherwise}."
         )
         raise ImportError(msg) from error

@@ -76,5 +76,5 @@ def _make_text(results: Path, format: str) -> str:
     from lacunet.report._page import import_extra, render_page
 
     for package in ("jinja2", "matplotlib"):
-        import_extra(package)
+        import_extra(package, ", or take format='md', which needs nothing")
     return render_page(make_page(read_folder(results)))

@@ -1,0 +1,252 @@
+"""Tables in CSV, read in blocks."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lacunet.exceptions import TableError
+from lacunet.tables._booleans import read_booleans
+from lacunet.tables._columns import ColumnInfo
+from lacunet.tables._describing import check_date, check_number, describe, find_kind
+from lacunet.tables._format import FileFormat
+from lacunet.tables._grid import TextGrid
+from lacunet.tables._markers import Markers, trim
+from lacunet.tables._numbers import read_floats, read_integers
+from lacunet.tables._options import ReadOptions
+from lacunet.tables._raw import RawRows, scan_rows
+from lacunet.tables._scanner import Bools, count_lines, first_line_end
+from lacunet.tables._sniffing import read_header
+from lacunet.tables._source import Source
+from lacunet.tables._survey import TextColumn, survey
+from lacunet.tables._text import find_encoding, read_chunks
+from lacunet.tables._wanted import TYPES, Form, Wanted, make_table
+
+_LEAST_CHUNK, _MOST_CHUNK = 2**20, 2**24  # bytes that are read at once
+_BYTES_A_COLUMN = 4096  # of a chunk, so that wide tables have some rows in it
+
+
+class CsvReader:
+    """A table in CSV.
+
+    Parameters
+    ----------
+    source : Source
+    options : ReadOptions
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns.
+    header : Header
+    encoding : Encoding
+    """
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self._source = source
+        self._options = options
+        self.encoding = find_encoding(source, options.encoding)
+        chunks = read_chunks(source, self.encoding, size=_LEAST_CHUNK)
+        self.header = read_header(chunks, options, source.name)
+        self.names = self.header.names
+        decimals = ".," if self.header.separator == ";" else "."
+        self._markers = Markers(options.missing, decimals=decimals)
+
+    @property
+    def format(self) -> FileFormat:
+        """How the file is written."""
+        commas = any(
+            column.numbers.decimal == "," and find_kind(column) == "number"
+            for column in self.columns
+        )
+        return FileFormat(
+            "csv",
+            self.header.separator,
+            "," if commas else ".",
+            self.encoding.name,
+            bool(self.encoding.mark),
+            first_line_end(self.header.data.lstrip(b" \r\n")),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        first = self.columns[0]
+        return first.n_missing + first.n_observed
+
+    def infos(self, places: Sequence[int]) -> tuple[ColumnInfo, ...]:
+        """Return what is known of some columns.
+
+        Parameters
+        ----------
+        places : sequence of int
+
+        Returns
+        -------
+        tuple of ColumnInfo
+        """
+        named = set(self._options.categorical)
+        columns = [self.columns[place] for place in places]
+        return tuple(
+            describe(column, is_categorical=column.name in named) for column in columns
+        )
+
+    def tables(self, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
+        """Read columns, in blocks of any size.
+
+        Parameters
+        ----------
+        wanted : sequence of Wanted
+            That ``check`` has seen.
+
+        Yields
+        ------
+        Table
+        """
+        for rows in filter(len, self.scan()):
+            grid, _ = self.split(rows)
+            yield make_table(self.convert(grid, wanted), wanted)
+
+    def scan(self, *, exact: bool = False) -> Iterator[RawRows]:
+        """Find the rows, block by block.
+
+        Parameters
+        ----------
+        exact : bool, default=False
+            Whether to refuse what could not be written back as it was.
+
+        Yields
+        ------
+        RawRows
+        """
+        n_columns = len(self.names)
+        size = min(max(_LEAST_CHUNK, _BYTES_A_COLUMN * n_columns), _MOST_CHUNK)
+        chunks = read_chunks(self._source, self.encoding, size=size, exact=exact)
+        yield from scan_rows(
+            _without_start(chunks, len(self.header.data)),
+            self.header.separator,
+            n_columns=n_columns,
+            first_line=1 + count_lines(self.header.data),
+            source=self._source.name,
+        )
+
+    def split(self, rows: RawRows) -> tuple[TextGrid, Bools]:
+        """Return what cells say, and which of them are holes.
+
+        Parameters
+        ----------
+        rows : RawRows
+
+        Returns
+        -------
+        grid : TextGrid
+            Null where a value is missing.
+        holes : ndarray of bool of shape (rows, columns)
+        """
+        texts = trim(rows.texts)
+        holes = self._markers.find(texts)
+        if holes.any():
+            texts = pc.if_else(pa.array(holes), pa.scalar(None, pa.string()), texts)
+        grid = TextGrid(texts, len(self.names))
+        return grid, holes.reshape(grid.shape)
+
+    def convert(self, grid: TextGrid, wanted: Sequence[Wanted]) -> list[pa.Array]:
+        """Read texts as what they are wanted for.
+
+        Parameters
+        ----------
+        grid : TextGrid
+        wanted : sequence of Wanted
+
+        Returns
+        -------
+        list of Array of shape (rows,)
+        """
+        numbers = self._convert_numbers(grid, wanted)
+        found = []
+        for each in wanted:
+            if each.place is None:
+                found.append(pa.nulls(grid.shape[0], TYPES[each.form]))
+            elif each.place in numbers:
+                found.append(pa.array(numbers[each.place]))
+            else:
+                texts = grid.column(each.place)
+                found.append(_read(texts, self.columns[each.place], each.form))
+        return found
+
+    def check(self, wanted: Sequence[Wanted]) -> None:
+        """Refuse what can't be read as what it is wanted for, before any work.
+
+        Parameters
+        ----------
+        wanted : sequence of Wanted
+        """
+        for each in wanted:
+            if each.place is None:
+                continue
+            column = self.columns[each.place]
+            if each.form in ("number", "integer"):
+                check_number(column, self._source.name)
+            elif each.form == "date":
+                check_date(column, self._source.name)
+
+    @cached_property
+    def columns(self) -> list[TextColumn]:
+        """All columns, looked at from the first row to the last."""
+        separator, n_columns = self.header.separator, len(self.names)
+        columns = [
+            TextColumn(name, separator=separator, n_columns=n_columns)
+            for name in self.names
+        ]
+        for rows in filter(len, self.scan()):
+            survey(columns, *self.split(rows), rows)
+        if not columns[0].n_missing + columns[0].n_observed:
+            msg = (
+                f"Got {self._source.name}, which has names of columns and no rows, but "
+                f"expected rows below the first line."
+            )
+            raise TableError(msg)
+        return columns
+
+    def _convert_numbers(
+        self, grid: TextGrid, wanted: Sequence[Wanted]
+    ) -> dict[int, NDArray[np.float64]]:
+        """Read all numbers at once, but for those with a comma before decimals."""
+        places = sorted(
+            each.place
+            for each in wanted
+            if each.place is not None
+            and each.form == "number"
+            and self.columns[each.place].numbers.decimal == "."
+        )
+        if not places:
+            return {}
+        chosen = grid.columns(places)
+        found = read_floats(chosen.flat)
+        assert found is not None  # as they were looked at
+        values = found.to_numpy(zero_copy_only=False).reshape(chosen.shape)
+        columns = np.ascontiguousarray(values.T)
+        return dict(zip(places, columns, strict=True))
+
+
+def _without_start(chunks: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk[n_bytes:]
+        n_bytes = max(0, n_bytes - len(chunk))
+
+
+def _read(texts: pa.StringArray, column: TextColumn, form: Form) -> pa.Array:
+    """Read the texts of a column, which fit this form."""
+    if form == "text":
+        return texts
+    if form == "number":
+        return read_floats(texts, column.numbers.decimal)
+    if form == "integer":
+        return read_integers(texts)
+    if form == "boolean":
+        return read_booleans(texts)
+    style = column.dates.style
+    return pa.nulls(len(texts), TYPES["date"]) if style is None else style.read(texts)

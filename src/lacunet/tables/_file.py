@@ -1,0 +1,229 @@
+"""A table in a file: opened, looked at, read whole or in blocks."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from lacunet.exceptions import TableError
+from lacunet.tables._columns import ColumnInfo
+from lacunet.tables._csv import CsvReader
+from lacunet.tables._csv_filling import fill_csv
+from lacunet.tables._filling import Fill, FillCount, Job
+from lacunet.tables._format import FileFormat
+from lacunet.tables._options import ReadOptions, check_known
+from lacunet.tables._parquet import ParquetReader
+from lacunet.tables._parquet_filling import fill_parquet
+from lacunet.tables._schema import Match, Schema, match_names
+from lacunet.tables._sniffing import check_names
+from lacunet.tables._source import Source
+from lacunet.tables._wanted import Wanted, as_frame, regroup, want_all, want_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CELLS = 2**20  # of a block, if nobody says how large it is to be
+
+
+class TableFile:
+    """A table in a file, as ``open_table`` returns it.
+
+    It is read as often as needed and never held as a whole, except by ``read``. Types
+    are found over all rows. Use it in a ``with`` statement: what was kept of standard
+    input is removed at its end.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, for messages.
+    names : tuple of str
+        Of all columns, in the order of the file.
+    """
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.name = source.name
+        self._source = source
+        self._options = options
+        self._reader: CsvReader | ParquetReader = (
+            ParquetReader(source, options)
+            if source.is_parquet
+            else CsvReader(source, options)
+        )
+        self.names = self._reader.names
+        check_known(options.drop, self.names, "--drop")
+        check_known(options.categorical, self.names, "--categorical")
+        dropped = set(options.drop)
+        self._places = [
+            place for place, name in enumerate(self.names) if name not in dropped
+        ]
+        if not self._places:
+            msg = f"Got {self.name} with all columns left out, but expected some."
+            raise TableError(msg)
+        check_names(tuple(self.names[place] for place in self._places), self.name)
+
+    def __enter__(self) -> Self:
+        """Return the table itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the table."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Name the file."""
+        return f"<TableFile {self.name}: {len(self.names)} columns>"
+
+    def close(self) -> None:
+        """Forget what was kept of standard input, or of a pipe."""
+        self._source.close()
+
+    @cached_property
+    def format(self) -> FileFormat:
+        """How the file is written."""
+        return self._reader.format
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; CSV is read through for it."""
+        return self._reader.n_rows
+
+    @cached_property
+    def columns(self) -> tuple[ColumnInfo, ...]:
+        """What the columns are, but for those left out; the file is read through."""
+        return self._reader.infos(self._places)
+
+    def match(self, schema: Schema) -> Match:
+        """Compare the columns with those of a model.
+
+        Parameters
+        ----------
+        schema : Schema
+
+        Returns
+        -------
+        Match
+        """
+        names = [self.names[place] for place in self._places]
+        return match_names(names, schema, self.name)
+
+    def read(self) -> "pd.DataFrame":
+        """Read the whole table.
+
+        Returns
+        -------
+        DataFrame
+            Of floats, integers, truth values, strings and dates; NaN, None or NaT
+            where a value is missing. Dates with a zone are in UTC.
+        """
+        wanted = self._want(None)
+        return as_frame(pa.concat_tables(self._reader.tables(wanted)))
+
+    def blocks(
+        self, n_rows: int | None = None, *, schema: Schema | None = None
+    ) -> "Iterator[pd.DataFrame]":
+        """Read the table in blocks, in memory that does not grow with it.
+
+        Parameters
+        ----------
+        n_rows : int, default=None
+            Rows of a block; by default as many as make about a million cells.
+        schema : Schema, default=None
+            The columns of a model: those are read, in its order and types. What the
+            file lacks is missing in all rows; ``match`` tells what that is.
+
+        Returns
+        -------
+        iterator of DataFrame
+            As ``read`` returns it. What can't be read is found before the first.
+        """
+        wanted = self._want(schema)
+        size = n_rows or max(1, _CELLS // len(wanted))
+        return map(as_frame, regroup(self._reader.tables(wanted), size))
+
+    def fill(
+        self,
+        outputs: Sequence[IO[bytes]],
+        fill: Fill,
+        *,
+        schema: Schema | None,
+        advance: Callable[[int], object],
+    ) -> FillCount:
+        """Write the file again with its holes filled; see ``write_draws``.
+
+        Parameters
+        ----------
+        outputs : sequence of binary streams
+        fill : callable
+        schema : Schema or None
+        advance : callable
+
+        Returns
+        -------
+        FillCount
+        """
+        job = Job(self._want(schema), outputs, fill, advance)
+        if isinstance(self._reader, ParquetReader):
+            return fill_parquet(self._reader, job)
+        return fill_csv(self._reader, job)
+
+    def _want(self, schema: Schema | None) -> list[Wanted]:
+        if schema is None:
+            wanted = want_all(self.names, self.columns)
+        else:
+            self.match(schema)
+            kept = [self.names[place] for place in self._places]
+            wanted = want_schema(self.names, kept, schema)
+        self._reader.check(wanted)
+        return wanted
+
+
+def open_table(
+    path: str | os.PathLike[str], options: ReadOptions | None = None
+) -> TableFile:
+    r"""Open a table in a CSV or Parquet file.
+
+    Which of them it is, and of CSV the separator, the encoding and the decimal mark,
+    are found by what is in the file.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        ``-`` is standard input. Files may be compressed with gzip.
+    options : ReadOptions, default=None
+
+    Returns
+    -------
+    TableFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lacunet.tables import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "towns.csv"
+    ...     size = path.write_text("town;area\nRome;1285,31\nBonn;?\n")
+    ...     with open_table(path) as table:
+    ...         kinds = [column.kind for column in table.columns]
+    ...         frame = table.read()
+    >>> kinds
+    ['category', 'number']
+    >>> frame
+       town     area
+    0  Rome  1285.31
+    1  Bonn      NaN
+    """
+    source = Source(path)
+    try:
+        return TableFile(source, options or ReadOptions())
+    except BaseException:
+        source.close()
+        raise

@@ -1,0 +1,132 @@
+"""How a table is to be read: the options that all commands share."""
+
+import codecs
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lacunet.exceptions import TableError
+
+_SPELLED = {"\\t": "\t", "tab": "\t"}  # what a shell makes hard to type
+_MOST_NAMES = 5  # listed in a message
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a table is to be read.
+
+    Parameters
+    ----------
+    missing : tuple of str, default=()
+        Cells that mean "missing", beside the usual ones. A number also stands for the
+        same number in another spelling: ``-999`` for ``-999.0``.
+    drop : tuple of str, default=()
+        Columns to leave out.
+    categorical : tuple of str, default=()
+        Columns whose values are names, also where they look like numbers.
+    sep : str, default=None
+        What stands between cells; found by default.
+    encoding : str, default=None
+        Found by default, if it is UTF-8, or UTF-16 with its mark.
+
+    Examples
+    --------
+    >>> from lacunet.tables import ReadOptions
+    >>> ReadOptions(missing=("-999",), drop=("id",)).drop
+    ('id',)
+    """
+
+    missing: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    sep: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("missing", "drop", "categorical"):
+            given = getattr(self, field)
+            texts = (given,) if isinstance(given, str) else tuple(map(str, given))
+            object.__setattr__(self, field, texts)
+        if self.sep is not None:
+            object.__setattr__(self, "sep", _check_separator(self.sep))
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", _check_encoding(self.encoding))
+
+
+def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Refuse names that no column has.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+    names : sequence of str
+        Of the columns.
+    what : str
+        Where the choice was made.
+    """
+    unknown = sorted(set(chosen) - set(names))
+    if not unknown:
+        return
+    close = difflib.get_close_matches(unknown[0], names, n=3)
+    msg = (
+        f"Got {what} {unknown[0]!r}, but expected a column of the table: "
+        f"{list_names(close or names)}."
+    )
+    raise TableError(msg)
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Returns
+    -------
+    str
+    """
+    shown = ", ".join(repr(shorten(name)) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def shorten(text: str, most: int = 40) -> str:
+    """Return a text that fits into a message.
+
+    Parameters
+    ----------
+    text : str
+    most : int, default=40
+
+    Returns
+    -------
+    str
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _check_separator(sep: str) -> str:
+    found = _SPELLED.get(sep.lower(), sep)
+    if len(found) != 1 or not found.isascii() or found in '"\r\n\0':
+        msg = (
+            f"Got --sep {sep!r}, but expected a single character, such as ',' or ';', "
+            f"or tab."
+        )
+        raise TableError(msg)
+    return found
+
+
+def _check_encoding(encoding: str) -> str:
+    try:
+        # What is no text (base64, zip) is a LookupError, too.
+        codecs.getincrementaldecoder(encoding)
+        codecs.getincrementalencoder(encoding)
+        "".encode(encoding)
+        return codecs.lookup(encoding).name
+    except LookupError as error:
+        msg = (
+            f"Got --encoding {encoding!r}, but expected one that Python knows, such as "
+            f"utf-8, latin-1, cp1252 or utf-16."
+        )
+        raise TableError(msg) from error

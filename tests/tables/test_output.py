@@ -1,0 +1,123 @@
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lacunet.tables import open_output
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_gets_its_name_when_all_is_written(tmp_path):
+    path = tmp_path / "new" / "out.csv"
+    with open_output(path) as stream:
+        stream.write(b"one")
+        assert not path.exists()
+        assert len(names(path.parent)) == 1
+    assert path.read_bytes() == b"one"
+    assert names(path.parent) == ["out.csv"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path, error):
+    path = tmp_path / "out.csv"
+    path.write_bytes(b"old")
+
+    def fail(stream):
+        stream.write(b"new")
+        raise error
+
+    with pytest.raises(error), open_output(path, force=True) as stream:
+        fail(stream)
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["out.csv"]
+
+
+def test_a_file_is_replaced_only_if_that_is_said(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_bytes(b"old")
+    with pytest.raises(FileExistsError, match="which exists.*--force"):
+        open_output(path).__enter__()
+    with open_output(path, force=True) as stream:
+        stream.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_came_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "out.csv"
+    with pytest.raises(FileExistsError), open_output(path):
+        path.write_bytes(b"other")
+    assert path.read_bytes() == b"other"
+    assert names(tmp_path) == ["out.csv"]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="a folder"):
+        open_output(tmp_path, force=True).__enter__()
+
+
+def test_standard_output_is_written_to_and_left_open(monkeypatch):
+    stream = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=stream))
+    with open_output("-") as out:
+        out.write(b"x")
+    assert stream.getvalue() == b"x"
+
+
+def test_a_name_in_gz_is_compressed_and_the_same_each_time(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        with open_output(tmp_path / name) as stream:
+            stream.write(b"x" * 1000)
+    first, second = (tmp_path / "a.csv.gz", tmp_path / "b.csv.gz")
+    assert gzip.decompress(first.read_bytes()) == b"x" * 1000
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such files")
+def test_what_is_no_file_is_written_to_and_not_replaced():
+    with open_output("/dev/null", force=True) as stream:
+        stream.write(b"x")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such modes")
+def test_a_file_has_the_usual_mode(tmp_path):
+    with open_output(tmp_path / "a") as stream:
+        stream.write(b"x")
+    (tmp_path / "b").write_bytes(b"x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+PROGRAM = """
+import sys, time
+from lacunet._output import open_output
+with open_output(sys.argv[1], force=True) as stream:
+    stream.write(b"half")
+    stream.flush()
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such signal")
+def test_ctrl_c_leaves_nothing(tmp_path):
+    path = tmp_path / "out.csv"
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        assert len(names(tmp_path)) == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) != 0
+    assert names(tmp_path) == []

@@ -1,0 +1,131 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from own_tables import save
+
+from lacunet import LacunetImputer
+from lacunet.exceptions import TableError
+from lacunet.tables import Schema, SchemaColumn, open_table
+
+SCHEMA = Schema(
+    (
+        SchemaColumn("age", "number"),
+        SchemaColumn("town", "category", ("Bonn", "Rome")),
+        SchemaColumn("since", "date"),
+        SchemaColumn("member", "category", (False, True)),
+        SchemaColumn("grade", "category", (1, 2)),
+    )
+)
+TEXT = """grade,town,note,age,member,since
+1,Rome,x,40,TRUE,2024-01-31
+2,Oslo,y,NA,,
+,,z,007,false,2024-02-29
+"""
+
+
+def read(path, schema=SCHEMA):
+    with open_table(path) as table:
+        return pd.concat(table.blocks(2, schema=schema), ignore_index=True)
+
+
+def check(frame):
+    assert frame.columns.tolist() == [*SCHEMA.names]
+    assert frame["age"].tolist()[::2] == [40.0, 7.0]
+    assert frame["town"].tolist()[:2] == ["Rome", "Oslo"]
+    assert frame["since"][2] == pd.Timestamp("2024-02-29")
+    assert frame["member"].tolist() == [True, None, False]
+    assert frame["grade"].tolist()[:2] == [1, 2]
+    assert frame.isna().sum().tolist() == [1, 1, 1, 1, 1]
+
+
+def test_columns_are_found_by_name_and_read_as_the_model_knows_them(tmp_path):
+    check(read(save(tmp_path, TEXT)))
+
+
+def test_the_same_table_in_parquet_is_read_alike(tmp_path):
+    table = pa.table(
+        {
+            "since": pa.array(["2024-01-31", None, "2024-02-29"]).cast(pa.date32()),
+            "town": pa.array(["Rome", "Oslo", "NA"]).dictionary_encode(),
+            "member": [True, None, False],
+            "age": [40, None, 7],
+            "grade": [1.0, 2.0, None],
+        }
+    )
+    pq.write_table(table, tmp_path / "t")
+    check(read(tmp_path / "t"))
+
+
+def test_what_is_lacking_is_missing_in_all_rows(tmp_path):
+    path = save(tmp_path, "note,age\nx,40\ny,41\n")
+    with open_table(path) as table:
+        match = table.match(SCHEMA)
+    assert match.missing == ("town", "since", "member", "grade")
+    assert match.unknown == ("note",)
+    frame = read(path)
+    assert frame.isna().to_numpy().sum(0).tolist() == [0, 2, 2, 2, 2]
+    assert frame["since"].dtype.kind == "M"
+
+
+def test_a_file_of_other_columns_is_refused(tmp_path):
+    with open_table(save(tmp_path, "40,Rome\n41,Bonn\n")) as table:
+        with pytest.raises(TableError, match="expected such as 'age'.*first line"):
+            table.match(SCHEMA)
+        with pytest.raises(TableError, match="without a column that the model knows"):
+            table.blocks(schema=SCHEMA)
+
+
+def test_what_is_no_number_or_date_is_refused_before_the_first_block(tmp_path):
+    rows = "\n".join(["40,2024-01-31"] * 5)
+    number = open_table(save(tmp_path, f"age,since\n{rows}\nold,\n"))
+    with pytest.raises(TableError, match=r"'old' in line 7 .* 'age'.*--missing"):
+        number.blocks(schema=SCHEMA)
+    date = open_table(save(tmp_path, f"age,since\n{rows}\n,31.1.2024\n"))
+    with pytest.raises(TableError, match="'since' .* no dates, or not all"):
+        date.blocks(schema=SCHEMA)
+
+
+def test_columns_of_other_types_are_refused_in_parquet(tmp_path):
+    pq.write_table(pa.table({"age": ["40", "old"], "since": [1, 2]}), tmp_path / "t")
+    with open_table(tmp_path / "t") as table:
+        number, _, date, *_ = SCHEMA.columns
+        with pytest.raises(TableError, match="'old' in row 2 of column 'age'"):
+            list(table.blocks(schema=Schema((number,))))
+        with pytest.raises(TableError, match="'since' of type int64.*a date"):
+            list(table.blocks(schema=Schema((date,))))
+
+
+def test_levels_that_are_texts_are_read_from_numbers(tmp_path):
+    schema = Schema((SchemaColumn("code", "category", ("1", "2")),))
+    assert read(save(tmp_path, "code\n1\n2\n"), schema)["code"].tolist() == ["1", "2"]
+    pq.write_table(pa.table({"code": [1.0, 2.5]}), tmp_path / "t")
+    assert read(tmp_path / "t", schema)["code"].tolist() == ["1", "2.5"]
+
+
+def test_a_model_tells_its_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(size=40),
+            "town": rng.choice(["Rome", "Bonn"], 40),
+            "since": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(0, 99, 40), unit="D"),
+        }
+    )
+    model = LacunetImputer(random_state=0).fit(frame.mask(rng.random((40, 3)) < 0.2))
+    schema = Schema.of_model(model)
+    assert schema.names == ("age", "town", "since")
+    assert [column.kind for column in schema.columns] == ["number", "category", "date"]
+    assert schema.columns[1].levels == ("Bonn", "Rome")
+    path = save(tmp_path, frame.mask(frame == "Rome").to_csv(index=False))
+    with open_table(path) as table:
+        filled = pd.concat(map(model.transform, table.blocks(7, schema=schema)))
+    assert not filled.isna().any().any()
+
+
+def test_a_model_without_names_is_refused():
+    model = LacunetImputer(random_state=0).fit(np.random.default_rng(0).random((20, 2)))
+    with pytest.raises(TableError, match="2 columns without names"):
+        Schema.of_model(model)

@@ -1,0 +1,81 @@
+import pytest
+from own_tables import describe, read, save
+
+from lacunet.exceptions import TableError
+from lacunet.tables import ReadOptions, _sniffing, open_table
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_are_found(tmp_path, separator):
+    text = "a,b,c\n1,2,x\n3,4,y\n".replace(",", separator)
+    with open_table(save(tmp_path, text)) as table:
+        assert table.names == ("a", "b", "c")
+        assert table.format.separator == separator
+
+
+def test_a_separator_within_quotes_is_none(tmp_path):
+    with open_table(save(tmp_path, 'a;b\n"1;2;3";4\n')) as table:
+        assert table.names == ("a", "b")
+
+
+def test_semicolons_with_commas_before_decimals(tmp_path):
+    frame = read(tmp_path, "a;b\n1,5;2,25\n-0,5;1e3\n;3\n")
+    assert frame["a"].tolist()[:2] == [1.5, -0.5]
+    assert frame["b"].tolist() == [2.25, 1000.0, 3.0]
+    with open_table(tmp_path / "table.csv") as table:
+        assert table.format.decimal == ","
+
+
+def test_points_and_commas_may_be_in_different_columns(tmp_path):
+    frame = read(tmp_path, "version;size\n1.5;1,5\n1.7;2,5\n")
+    assert frame.to_numpy().tolist() == [[1.5, 1.5], [1.7, 2.5]]
+
+
+def test_the_separator_can_be_given(tmp_path):
+    assert read(tmp_path, "a b\n1 2\n", sep=" ").shape == (1, 2)
+    assert read(tmp_path, "a\tb;c\n1\t2\n", sep="\\t").columns.tolist() == ["a", "b;c"]
+    assert ReadOptions(sep="tab").sep == "\t"
+
+
+@pytest.mark.parametrize("sep", ["", ",,", '"', "\n", "ż"])
+def test_separators_that_are_none_are_refused(sep):
+    with pytest.raises(TableError, match="--sep .* expected a single character"):
+        ReadOptions(sep=sep)
+
+
+def test_names_are_stripped_and_columns_without_get_one(tmp_path):
+    assert read(tmp_path, ',"b, c", d \n0,1,2\n').columns.tolist() == [
+        "Unnamed: 0",
+        "b, c",
+        "d",
+    ]
+
+
+def test_a_first_line_longer_than_the_sample_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(_sniffing, "SAMPLE", 16)
+    names = [f"column {place}" for place in range(30)]
+    text = "\n" + ";".join(names) + "\n" + ";".join(["1"] * 30) + "\n"
+    assert read(tmp_path, text).columns.tolist() == names
+
+
+def test_ten_thousand_columns_take_seconds(tmp_path):
+    names = ",".join(f"v{place}" for place in range(10_000))
+    frame = read(tmp_path, f"{names}\n{'1.5,' * 9999}\n{'2,' * 9999}7\n")
+    assert frame.shape == (2, 10_000)
+    assert frame["v9998"].tolist() == [1.5, 2.0]
+
+
+def test_two_columns_of_one_name_are_refused_but_not_if_left_out(tmp_path):
+    text = "a,b,a\n1,2,3\n"
+    with pytest.raises(TableError, match=r"'a' for columns 1 and 3 .*--drop 'a'"):
+        read(tmp_path, text)
+    assert read(tmp_path, text, drop=("a",)).columns.tolist() == ["b"]
+
+
+def test_options_that_name_no_column_are_refused_with_a_like_name(tmp_path):
+    with pytest.raises(TableError, match="--drop 'agee'.*expected a column.*'age'"):
+        describe(tmp_path, "age,b\n1,2\n", drop=("agee",))
+    with pytest.raises(TableError, match="--categorical 'x'.*'age', 'b'"):
+        describe(tmp_path, "age,b\n1,2\n", categorical="x")
+    with pytest.raises(TableError, match="all columns left out"):
+        describe(tmp_path, "a,b\n1,2\n", drop=("a", "b"))

@@ -1,0 +1,193 @@
+import io
+
+import numpy as np
+import pytest
+from own_tables import fill, fill_file, put, save
+
+from lacunet.exceptions import TableError
+from lacunet.tables import (
+    ReadOptions,
+    Schema,
+    SchemaColumn,
+    _csv,
+    open_table,
+    write_draws,
+    write_filled,
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a,b\n1,2\n",
+        b"a,b\r\n1,2\r\n3,4",
+        b"a,b\r1,2\r3,4\r",
+        b"\xef\xbb\xbfa,b\n1,2\n",
+        b"\n\na,b\n\n1,2\n\n\n3,4\n\n",
+        b' a , "b"\n 007 , "x" \n1.50 ,=cmd()\n',
+        b'a,b\n"say ""hi""",5" disk\n"two\nlines",\xc5\xbc\n',
+        b"a,b\n1,2\r\n3,4\n5,6\r7,8\n",
+        b'a,b\n"1",2\n1e5,+0\n',
+        b'a\tb\n1,5\t"x\ty"\n',
+        b"a|b|\n1|2|\n3|4|\n",
+    ],
+)
+@pytest.mark.parametrize("chunk", [4, 2**20])
+def test_a_table_without_holes_comes_back_byte_for_byte(
+    tmp_path, monkeypatch, data, chunk
+):
+    monkeypatch.setattr(_csv, "_LEAST_CHUNK", chunk)
+    monkeypatch.setattr(_csv, "_BYTES_A_COLUMN", 1)
+    assert fill(tmp_path, data, {}) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "expected"),
+    [
+        # integers, and numbers with as many decimals as there are at most
+        ("x,y\n1,1.50\n,\n3,2\n", {"x": 2.4, "y": 2.125}, "x,y\n1,1.50\n2,2.12\n3,2\n"),
+        ("y\n1.50\nNA\n2.25\n", {"y": 2.0}, "y\n1.50\n2.00\n2.25\n"),
+        ("x\n007.5\n?\n1.25\n", {"x": 2.0}, "x\n007.5\n2.0\n1.25\n"),
+        # a comma before decimals
+        ("x;y\n1,5;a\nNA;b\n", {"x": 2.5}, "x;y\n1,5;a\n2,5;b\n"),
+        # spaces and quotes
+        ("x, y\n1, NA\n2,  5 \n3, \n", {"y": 4}, "x, y\n1, 4\n2,  5 \n3, 4\n"),
+        ('x,y\n"a",1\nNA,2\n"b",3\n', {"x": "c"}, 'x,y\n"a",1\n"c",2\n"b",3\n'),
+        ('x,y\na,1\n"",2\nb,3\n', {"x": "c"}, "x,y\na,1\nc,2\nb,3\n"),
+        ("x,y\na,1\n,2\nb,3\n", {"x": 'd,"e'}, 'x,y\na,1\n"d,""e",2\nb,3\n'),
+        ("x,y\na,1\n,2\nb,3\n", {"x": " d"}, 'x,y\na,1\n" d",2\nb,3\n'),
+        ("x,y\na,1\n,2\nb,3\n", {"x": "=e()"}, "x,y\na,1\n=e(),2\nb,3\n"),
+        # truth values, codes, dates
+        ("x,y\nTRUE,1\n,2\n", {"x": False}, "x,y\nTRUE,1\nFALSE,2\n"),
+        ("x,y\n007,1\n,2\n012,3\n", {"x": "012"}, "x,y\n007,1\n012,2\n012,3\n"),
+        (
+            "x\n05.03.2024 07:30\nNA\n",
+            {"x": np.datetime64("2024-04-06T08:09:31")},
+            "x\n05.03.2024 07:30\n06.04.2024 08:10\n",
+        ),
+        # a column with nothing in it, a line without an end
+        ("x,y\n,1\n,2", {"x": 1.23456789}, "x,y\n1.23457,1\n1.23457,2"),
+        ("x,y\r\n1,\r\n,2", {"x": 5, "y": 6}, "x,y\r\n1,6\r\n5,2"),
+        # names that are numbers
+        ("x,y\n1,1\n,2\n2,2\n", {"x": 2.0}, "x,y\n1,1\n2,2\n2,2\n"),
+    ],
+)
+def test_holes_are_filled_in_the_way_of_their_column(tmp_path, text, values, expected):
+    assert fill(tmp_path, text, values).decode() == expected
+
+
+def test_categories_are_written_as_they_are(tmp_path):
+    text = "x,y\n01,1\n,2\n1.0,3\n"
+    filled = fill(tmp_path, text, {"x": "01"}, categorical="x")
+    assert filled == b"x,y\n01,1\n01,2\n1.0,3\n"
+
+
+def test_what_stays_missing_stays_as_it_is(tmp_path):
+    with open_table(save(tmp_path, "x,y\n1,NA\n?,b\n-,c\n")) as table:
+        out = io.BytesIO()
+        count = write_filled(table, out, lambda frame: put(frame, {"x": 7}))
+    assert out.getvalue() == b"x,y\n1,NA\n7,b\n7,c\n"
+    assert (count.n_rows, count.filled, count.left) == (3, {"x": 2}, {"y": 1})
+
+
+def test_columns_that_are_left_out_are_written_back_with_their_holes(tmp_path):
+    path = save(tmp_path, "id,x\n,1\nb,\n")
+    with open_table(path, ReadOptions(drop=("id",))) as table:
+        assert fill_file(table, {"x": 2}) == b"id,x\n,1\nb,2\n"
+
+
+def test_a_model_fills_the_columns_that_it_knows(tmp_path):
+    schema = Schema((SchemaColumn("z", "number"), SchemaColumn("x", "number")))
+    seen = []
+
+    def answer(frame):
+        seen.append(frame)
+        return put(frame, {"x": 2, "z": 5})
+
+    with open_table(save(tmp_path, "x,y\n1,a\n,\n3,\n")) as table:
+        out = io.BytesIO()
+        write_filled(table, out, answer, schema=schema)
+    assert out.getvalue() == b"x,y\n1,a\n2,\n3,\n"
+    (frame,) = seen
+    assert frame.columns.tolist() == ["z", "x"]
+    assert len(frame) == 1  # complete rows are not asked about
+
+
+def test_several_tables_are_written_at_once(tmp_path):
+    outs = [io.BytesIO(), io.BytesIO()]
+    with open_table(save(tmp_path, "x\n1\n\n3\n")) as table:
+        count = write_draws(
+            table, outs, lambda frame: [frame.fillna(5), frame.fillna(6)]
+        )
+    assert [out.getvalue() for out in outs] == [b"x\n1\n5\n3\n", b"x\n1\n6\n3\n"]
+    assert count.filled == {"x": 1}
+
+
+def test_frames_of_another_size_are_refused(tmp_path):
+    wrong = pytest.raises(ValueError, match=r"frames of \[0\] rows.*1 of 1 rows")
+    with open_table(save(tmp_path, "x\n1\n\n")) as table, wrong:
+        write_filled(table, io.BytesIO(), lambda frame: frame[:0])
+
+
+def test_rows_are_counted_as_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(_csv, "_LEAST_CHUNK", 64)
+    monkeypatch.setattr(_csv, "_BYTES_A_COLUMN", 1)
+    told = []
+    with open_table(save(tmp_path, "x\n" + "1\n" * 100)) as table:
+        write_filled(table, io.BytesIO(), lambda frame: frame, advance=told.append)
+    assert sum(told) == 100
+    assert len(told) > 3
+
+
+def test_a_column_that_can_not_be_read_is_refused_before_anything_is_written(tmp_path):
+    out = io.BytesIO()
+    schema = Schema((SchemaColumn("x", "number"),))
+    refused = pytest.raises(TableError, match=r"'five' in line 3 .*--missing \"five\"")
+    with open_table(save(tmp_path, "x,y\n1,2\nfive,\n")) as table, refused:
+        write_filled(table, out, lambda frame: frame, schema=schema)
+    assert out.getvalue() == b""
+
+
+# --- laws over random tables
+
+CELLS = {
+    "whole": ["7", "007", "+5", "-0", '"12"', " 3 "],
+    "number": ["1.5", "2.250", "-.5", "1e-3", '"4.0"'],
+    "word": ["a", '"b,c"', '"say ""hi"""', "=cmd()", '5" disk', '"two\r\nlines"', "ż"],
+    "day": ["2024-01-31", "2023-12-01"],
+}
+HOLES = ["", "NA", "?", '""', '"-"', " ", " null "]
+VALUES = {
+    "whole": 6.2,
+    "number": 2.5,
+    "word": 'x,"',
+    "day": np.datetime64("2020-02-02"),
+}
+WRITTEN = ["6", "2.5", '"x,"""', "2020-02-02"]
+
+
+def random_cells(rng, n_rows):
+    """Raw cells of a table, and the same with holes filled."""
+    cells = np.array([rng.choice(each, n_rows) for each in CELLS.values()], object).T
+    filled = cells.copy()
+    for row, column in np.argwhere(rng.random(cells.shape) < 0.3):
+        hole = cells[row, column] = str(rng.choice(HOLES))
+        after = " " if hole == " null " else ""
+        before = " " if hole.startswith(" ") else ""
+        filled[row, column] = before + WRITTEN[column] + after
+    return cells, filled
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_but_the_holes_of_random_tables_stays(tmp_path, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(_csv, "_LEAST_CHUNK", int(rng.choice([100, 2**20])))
+    monkeypatch.setattr(_csv, "_BYTES_A_COLUMN", 1)
+    end, last = rng.choice(["\n", "\r\n"]), rng.choice(["\n", "\n\n", ""])
+
+    def as_text(cells):
+        return end.join([",".join(row) for row in [[*CELLS], *cells]]) + last
+
+    cells, filled = random_cells(rng, n_rows=20)
+    written = fill(tmp_path, as_text(cells), VALUES).decode("utf-8")
+    assert written == as_text(filled)
