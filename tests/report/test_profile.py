@@ -30,10 +30,9 @@ from lacunet.tables import (
     HoleMap,
     Pattern,
     RowCounts,
-    _foresight,
-    _profile,
     profile_table,
 )
+from lacunet.tables._profile import _foresight, _profile
 
 EVIL = "<script>alert(1)</script>"
 HEADINGS = ["Map of holes", "Columns and rows", "Patterns", "Dependence", "Target"]

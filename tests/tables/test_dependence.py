@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.tables._dependence import LEVEL, find_links, pool_levels
-from lacunet.tables._holes import open_holes
+from lacunet.tables._profile._dependence import LEVEL, find_links, pool_levels
+from lacunet.tables._profile._holes import open_holes
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_where_there_is_nothing_nothing_is_found():
 
 
 def test_some_links_of_each_kind_are_kept_and_all_are_counted(columns, monkeypatch):
-    monkeypatch.setattr("lacunet.tables._dependence.MOST_LINKS", 10)
+    monkeypatch.setattr("lacunet.tables._profile._dependence.MOST_LINKS", 10)
     holes = np.random.RandomState(0).rand(200) < 0.5
     X = np.where(holes[:, None], np.nan, 1.0) * np.ones(6)
     columns = list(open_holes(np.column_stack([X, holes])).columns())

@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lacunet.tables._foresight import LEAST_LEARNED, _compare, foresee, score_target
-from lacunet.tables._holes import HoleColumn, open_holes
+from lacunet.tables._profile._foresight import (
+    LEAST_LEARNED,
+    _compare,
+    foresee,
+    score_target,
+)
+from lacunet.tables._profile._holes import HoleColumn, open_holes
 
 
 @pytest.fixture(scope="module")

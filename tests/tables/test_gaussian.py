@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import optimize
 
-from lacunet.tables._gaussian import _leap, fit_gaussian
+from lacunet.tables._profile._gaussian import _leap, fit_gaussian
 
 
 def make_rows(n_rows=40, n_columns=3, share=0.3, seed=0):

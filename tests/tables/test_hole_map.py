@@ -1,12 +1,12 @@
 import numpy as np
 
-from lacunet.tables._hole_map import (
+from lacunet.tables._profile._hole_map import (
     MOST_COLUMNS,
     MOST_ROWS,
     map_holes,
     order_by_pattern,
 )
-from lacunet.tables._patterns import find_patterns
+from lacunet.tables._profile._patterns import find_patterns
 
 
 def test_a_small_table_is_shown_cell_by_cell():

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from lacunet.exceptions import TableError
-from lacunet.tables._holes import make_unique, open_holes
+from lacunet.tables._profile._holes import make_unique, open_holes
 
 
 def columns_of(X):

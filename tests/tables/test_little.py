@@ -113,7 +113,7 @@ def test_a_table_that_can_not_be_tested_is_refused_with_the_reason(X, why):
 
 
 def test_what_is_not_known_enough_is_not_tested(monkeypatch):
-    monkeypatch.setattr("lacunet.tables._gaussian._MOST_CYCLES", 2)
+    monkeypatch.setattr("lacunet.tables._profile._gaussian._MOST_CYCLES", 2)
     with pytest.raises(ValueError, match="were not found"):
         little_mcar_test(make_mcar(0, share=0.6))
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lacunet.tables._patterns import (
+from lacunet.tables._profile._patterns import (
     MOST_PATTERNS,
     count_patterns,
     count_rows,
@@ -82,7 +82,7 @@ def test_columns_that_are_never_or_always_missing_have_no_pairs():
 
 
 def test_of_many_columns_those_with_the_most_holes_are_paired(monkeypatch):
-    monkeypatch.setattr("lacunet.tables._patterns.MOST_COLUMNS", 2)
+    monkeypatch.setattr("lacunet.tables._profile._patterns.MOST_COLUMNS", 2)
     together = find_together(mask("x.x", "..x", "xx."), list("abc"))
     assert together.n_columns == 2
     assert {together.pairs[0].first, together.pairs[0].second} == {"a", "c"}

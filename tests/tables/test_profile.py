@@ -10,12 +10,11 @@ import pytest
 from lacunet.exceptions import TableError
 from lacunet.tables import (
     Profile,
-    _foresight,
-    _profile,
     little_mcar_test,
     profile_table,
 )
-from lacunet.tables._holes import open_holes
+from lacunet.tables._profile import _foresight, _profile
+from lacunet.tables._profile._holes import open_holes
 
 nan = np.nan
 
@@ -183,7 +182,7 @@ def test_where_all_patterns_differ_littles_test_is_not_made():
 
 
 def test_of_many_columns_littles_test_takes_those_with_the_most_holes(monkeypatch):
-    monkeypatch.setattr("lacunet.tables._profile.MOST_IN_LITTLE", 2)
+    monkeypatch.setattr("lacunet.tables._profile._profile.MOST_IN_LITTLE", 2)
     X = np.random.RandomState(0).randn(60, 4)
     X[:20, 1], X[10:40, 3] = nan, nan
     found = profile_table(X)

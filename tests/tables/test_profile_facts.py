@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.tables._holes import open_holes
-from lacunet.tables._profile_facts import find_facts
+from lacunet.tables._profile._facts import find_facts
+from lacunet.tables._profile._holes import open_holes
 
 
 def facts_of(values):

@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.tables import HoleLink, LinkTable, _foresight, profile_table
-from lacunet.tables._profile_findings import find_clearest
+from lacunet.tables import HoleLink, LinkTable, profile_table
+from lacunet.tables._profile import _foresight
+from lacunet.tables._profile._findings import find_clearest
 
 nan = np.nan
 

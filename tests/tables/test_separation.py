@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lacunet.tables._separation import (
+from lacunet.tables._profile._separation import (
     LEAST_ROWS,
     separate_by_hole,
     separate_by_level,

@@ -19,7 +19,7 @@ from lacunet.report._svg import (
     to_svg,
 )
 from lacunet.tables import HoleMap, Pattern, RowCounts
-from lacunet.tables._profile_findings import show_share
+from lacunet.tables._profile._findings import show_share
 
 _MOST_BARS = 30
 _ROW = 0.235  # inches of a line with a name

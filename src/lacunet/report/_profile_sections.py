@@ -40,8 +40,8 @@ from lacunet.tables import (
     Profile,
     TargetProfile,
 )
-from lacunet.tables._dependence import LEVEL
-from lacunet.tables._profile_findings import find_clearest, show_share
+from lacunet.tables._profile._dependence import LEVEL
+from lacunet.tables._profile._findings import find_clearest, show_share
 
 _MOST_BARS = 40
 _MOST_PATTERNS = 15

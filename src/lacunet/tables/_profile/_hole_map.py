@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lacunet.tables._holes import Bools, Floats, Ints
-from lacunet.tables._patterns import Patterns
+from lacunet.tables._profile._holes import Bools, Floats, Ints
+from lacunet.tables._profile._patterns import Patterns
 
 MOST_ROWS, MOST_COLUMNS = 200, 100
 _DIGITS = 3
@@ -51,7 +51,7 @@ def map_holes(
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._hole_map import map_holes
+    >>> from lacunet.tables._profile._hole_map import map_holes
     >>> map_holes(np.array([[True, False], [False, False]]), ["a", "b"]).shares
     ((1.0, 0.0), (0.0, 0.0))
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lacunet.tables._holes import Bools, Floats, Ints
+from lacunet.tables._profile._holes import Bools, Floats, Ints
 
 MOST_PATTERNS = 20
 MOST_PAIRS = 50
@@ -49,7 +49,7 @@ def find_patterns(missing: Bools) -> Patterns:
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._patterns import find_patterns
+    >>> from lacunet.tables._profile._patterns import find_patterns
     >>> find_patterns(np.array([[0, 1], [0, 0], [0, 0]], dtype=bool)).counts
     array([2, 1])
     """

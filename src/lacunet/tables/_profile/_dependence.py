@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from lacunet.tables._holes import Bools, Floats, HoleColumn
-from lacunet.tables._separation import (
+from lacunet.tables._profile._holes import Bools, Floats, HoleColumn
+from lacunet.tables._profile._separation import (
     LEAST_ROWS,
     Separation,
     separate_by_hole,

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lacunet.tables._holes import HoleColumn
 from lacunet.tables._options import list_names, shorten
-from lacunet.tables._profile_facts import Facts
-from lacunet.tables._profile_survey import Survey
+from lacunet.tables._profile._facts import Facts
+from lacunet.tables._profile._holes import HoleColumn
+from lacunet.tables._profile._survey import Survey
 
 if TYPE_CHECKING:
-    from lacunet.tables._profile import Profile
+    from lacunet.tables._profile._profile import Profile
 
 NEARLY_ALWAYS = 0.95
 _MOST_OF_A_KIND = 10  # notices; the rest is counted

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lacunet.tables._holes import Bools, Floats
+from lacunet.tables._profile._holes import Bools, Floats
 
 # Rows that there must be on either side.
 LEAST_ROWS = 10
@@ -55,7 +55,7 @@ def separate_by_number(values: Floats, groups: Bools) -> Separation:
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._separation import separate_by_number
+    >>> from lacunet.tables._profile._separation import separate_by_number
     >>> group = np.arange(40) >= 20
     >>> separate_by_number(np.arange(40.0), group[:, None]).auc
     array([1.])
@@ -103,7 +103,7 @@ def separate_by_level(codes: Floats, groups: Bools) -> Separation:
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._separation import separate_by_level
+    >>> from lacunet.tables._profile._separation import separate_by_level
     >>> group = np.arange(40) >= 20
     >>> separate_by_level(group.astype(float), group[:, None]).auc
     array([1.])
@@ -140,7 +140,7 @@ def separate_by_hole(missing: Bools, groups: Bools) -> Separation:
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._separation import separate_by_hole
+    >>> from lacunet.tables._profile._separation import separate_by_hole
     >>> group = np.arange(40) >= 20
     >>> separate_by_hole(~group, group[:, None]).auc
     array([0.])

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lacunet.tables._dependence import LEVEL, HoleLink, LinkTable
 from lacunet.tables._options import list_names
+from lacunet.tables._profile._dependence import LEVEL, HoleLink, LinkTable
 
 if TYPE_CHECKING:
-    from lacunet.tables._profile import Profile
+    from lacunet.tables._profile._profile import Profile
 
 About = Literal["cells", "together", "little", "dependence", "target"]
 
@@ -68,7 +68,7 @@ def show_share(share: float) -> str:
 
     Examples
     --------
-    >>> from lacunet.tables._profile_findings import show_share
+    >>> from lacunet.tables._profile._findings import show_share
     >>> [show_share(share) for share in (0, 0.0001, 0.042, 0.42, 0.9999, 1)]
     ['0%', '< 0.1%', '4.2%', '42%', '> 99.9%', '100%']
     """

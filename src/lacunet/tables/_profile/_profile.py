@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lacunet.tables._dependence import CAVEAT, LinkTable, find_links, has_some_holes
-from lacunet.tables._foresight import (
+from lacunet.tables._profile._dependence import (
+    CAVEAT,
+    LinkTable,
+    find_links,
+    has_some_holes,
+)
+from lacunet.tables._profile._findings import Finding, make_findings
+from lacunet.tables._profile._foresight import (
     MOST_FEATURES,
     MOST_FORESEEN,
     MOST_LEARNED,
@@ -16,10 +22,11 @@ from lacunet.tables._foresight import (
     foresee,
     score_target,
 )
-from lacunet.tables._hole_map import HoleMap, map_holes, order_by_pattern
-from lacunet.tables._holes import ColumnKind, HoleColumn, Ints
-from lacunet.tables._little import LittleTest, run_test
-from lacunet.tables._patterns import (
+from lacunet.tables._profile._hole_map import HoleMap, map_holes, order_by_pattern
+from lacunet.tables._profile._holes import ColumnKind, HoleColumn, Ints
+from lacunet.tables._profile._little import LittleTest, run_test
+from lacunet.tables._profile._notices import make_notices
+from lacunet.tables._profile._patterns import (
     PatternCounts,
     RowCounts,
     Together,
@@ -28,9 +35,7 @@ from lacunet.tables._patterns import (
     find_patterns,
     find_together,
 )
-from lacunet.tables._profile_findings import Finding, make_findings
-from lacunet.tables._profile_notices import make_notices
-from lacunet.tables._profile_survey import Survey, survey_table
+from lacunet.tables._profile._survey import Survey, survey_table
 
 # Columns that the tests take: those with the most holes, and those that are seen best.
 MOST_TESTED, MOST_SOURCES = 50, 200

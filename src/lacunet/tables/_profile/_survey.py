@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacunet.exceptions import TableError
-from lacunet.tables._holes import Bools, HoleColumn, HoleTable, Ints, open_holes
-from lacunet.tables._profile_facts import Facts, find_facts
+from lacunet.tables._profile._facts import Facts, find_facts
+from lacunet.tables._profile._holes import (
+    Bools,
+    HoleColumn,
+    HoleTable,
+    Ints,
+    open_holes,
+)
 
 # Cells that are kept for the tests: 160 MB.
 _MOST_CELLS = 20_000_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lacunet.tables._holes import Floats, HoleColumn
+from lacunet.tables._profile._holes import Floats, HoleColumn
 
 # Words that stand for a missing value, in lower case.
 _WORDS = frozenset(

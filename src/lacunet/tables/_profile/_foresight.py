@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lacunet.tables._dependence import adjust, pool_levels
-from lacunet.tables._holes import Bools, ColumnKind, Floats, HoleColumn, Ints
-from lacunet.tables._separation import LEAST_ROWS, separate_by_number
+from lacunet.tables._profile._dependence import adjust, pool_levels
+from lacunet.tables._profile._holes import Bools, ColumnKind, Floats, HoleColumn, Ints
+from lacunet.tables._profile._separation import LEAST_ROWS, separate_by_number
 
 MOST_FORESEEN = 20
 MOST_FEATURES = 50

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lacunet.tables._holes import Floats
+from lacunet.tables._profile._holes import Floats
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def fit_gaussian(X: Floats) -> GaussianFit:
     Examples
     --------
     >>> import numpy as np
-    >>> from lacunet.tables._gaussian import fit_gaussian
+    >>> from lacunet.tables._profile._gaussian import fit_gaussian
     >>> fit = fit_gaussian(np.array([[0, 0], [1, 1], [2, 4], [3, np.nan]]))
     >>> fit.mean.round(4)
     array([1.5   , 2.6667])

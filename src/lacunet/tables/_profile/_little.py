@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lacunet.tables._gaussian import GaussianFit, fit_gaussian
-from lacunet.tables._holes import Floats, HoleColumn, open_holes
-from lacunet.tables._patterns import find_patterns
+from lacunet.tables._profile._gaussian import GaussianFit, fit_gaussian
+from lacunet.tables._profile._holes import Floats, HoleColumn, open_holes
+from lacunet.tables._profile._patterns import find_patterns
 
 FOLLOWS = "follows from other columns"
 # Weights of a combination below this are rounding.

@@ -144,7 +144,7 @@ def make_unique(labels: Sequence[Any]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from lacunet.tables._holes import make_unique
+    >>> from lacunet.tables._profile._holes import make_unique
     >>> make_unique(["a", "b", "a", 1, "1"])
     ('a', 'b', 'a (2)', '1', '1 (2)')
     """
