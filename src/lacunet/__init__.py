@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         nn,
         report,
         results,
+        tables,
     )
     from lacunet.density import IncompleteGaussianMixture
     from lacunet.estimators import (
@@ -53,6 +54,7 @@ __all__ = [
     "nn",
     "report",
     "results",
+    "tables",
 ]
 
 _SUBPACKAGES = frozenset(
@@ -67,6 +69,7 @@ _SUBPACKAGES = frozenset(
         "nn",
         "report",
         "results",
+        "tables",
     }
 )
 _HOMES = {
