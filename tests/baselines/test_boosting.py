@@ -116,3 +116,25 @@ def test_a_library_that_is_not_there_is_named(monkeypatch):
 def test_a_library_that_is_unknown_is_refused():
     with pytest.raises(ValueError, match="library='forest'"):
         BoostedClassifier("forest").fit(*numbers())
+
+
+@every
+@pytest.mark.filterwarnings("ignore:Got columns without one observed value")
+def test_a_column_without_a_value_changes_nothing(name):
+    X, y = numbers()
+    more = np.column_stack([X, np.full(len(X), np.nan)])
+    model = boosted(BoostedClassifier, name).fit(more, y)
+    alone = boosted(BoostedClassifier, name).fit(X, y).predict_proba(X)
+    if name == "hgb":  # others draw from the columns
+        np.testing.assert_array_equal(model.predict_proba(more), alone)
+    assert model.predict_proba(more).shape == (len(X), 2)
+
+
+def test_many_rows_and_a_class_of_one_are_no_trouble_for_hgb():
+    X = np.random.RandomState(0).randn(10_100, 1)
+    y = np.array([0, 1] * 5_049 + [0, 2])
+    model = boosted(BoostedClassifier, "hgb", trees=1).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert not model.model_.do_early_stopping_
+    others = boosted(BoostedClassifier, "hgb", trees=1).fit(X[:-1], y[:-1])
+    assert others.model_.do_early_stopping_

@@ -1,10 +1,12 @@
 import functools
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from tqdm import tqdm
 
-from lacunet.datasets import list_datasets
+from lacunet.datasets import list_datasets, load_dataset
 from lacunet.datasets._registry import read_registry
 
 
@@ -112,3 +114,35 @@ def test_quiet_has_no_bars(call, monkeypatch):
     monkeypatch.setattr("lacunet.datasets.load_dataset", load_dataset)
     assert "1/1" in call("datasets", "pima", "--download").stderr
     assert call("datasets", "pima", "--download", "--quiet").output == ""
+
+
+def test_a_data_set_is_saved_as_a_table(call, tmp_path):
+    path = tmp_path / "wine.csv"
+    result = call("datasets", "wine", "--save", path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"Wrote 178 rows to {path}; what to predict is 'target'.\n"
+    table = pd.read_csv(path)
+    assert table.shape == (178, 14)
+    assert set(table["target"]) == {"class_0", "class_1", "class_2"}
+    np.testing.assert_array_equal(table.iloc[:, :-1], load_dataset("wine").X)
+    assert call("datasets", "wine", "--save", path).exit_code == 1
+
+
+def test_values_can_be_removed_from_what_is_saved(call, tmp_path):
+    tables = []
+    for name in ("a.csv", "b.csv"):
+        call("datasets", "iris", "--save", tmp_path / name, "--remove", 0.3)
+        tables.append(pd.read_csv(tmp_path / name))
+    pd.testing.assert_frame_equal(*tables)
+    assert 0.2 < tables[0].iloc[:, :-1].isna().mean().mean() < 0.4
+    assert tables[0]["target"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [(("--save", "a.csv"), "0 names"), (("iris", "--remove", "0.5"), "--save")],
+)
+def test_a_file_is_of_one_data_set(call, given, words):
+    result = call("datasets", *given)
+    assert result.exit_code == 2
+    assert words in result.stderr

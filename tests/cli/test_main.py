@@ -36,8 +36,10 @@ def broken(monkeypatch):
     return fail
 
 
-def test_there_are_the_commands_of_the_paper():
-    assert COMMANDS == ["datasets", "demo", "report", "reproduce"]
+def test_there_are_the_commands_for_the_paper_and_for_tables():
+    of_the_paper = {"datasets", "demo", "report", "reproduce"}
+    of_tables = {"compare", "fit", "impute", "predict", "profile"}
+    assert set(COMMANDS) == of_the_paper | of_tables
 
 
 def test_the_script_is_the_command():

@@ -417,3 +417,33 @@ def test_content_within_itself_is_refused(tmp_path):
 def test_what_is_no_tensor_is_refused(tmp_path, kind, tensors, match):
     with pytest.raises(LacunetError, match=match):
         WRITE[kind](tmp_path / "x", tensors, {})
+
+
+def test_texts_stand_beside_a_model_and_are_replaced_with_it(tmp_path):
+    write_model(tmp_path / "m", {}, {"a": 1}, {"card.md": "für A", "table.json": "{}"})
+    assert (tmp_path / "m/card.md").read_text("utf-8") == "für A"
+    write_model(tmp_path / "m", {}, {"a": 2}, {"card.md": "for B"})
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "card.md",
+        "model.json",
+        "model.safetensors",
+    ]
+    assert read_model(tmp_path / "m")[1]["a"] == 2
+    write_model(tmp_path / "m", {}, {})
+    assert len(list((tmp_path / "m").iterdir())) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_text_that_the_user_has_laid_there_is_not_replaced(tmp_path):
+    write_model(tmp_path / "m", {}, {}, {"card.md": "A"})
+    (tmp_path / "m/notes.md").write_text("mine")
+    with pytest.raises(LacunetError, match="or a model of lacunet to replace"):
+        write_model(tmp_path / "m", {}, {}, {"notes.md": "other"})
+    assert (tmp_path / "m/notes.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../card.md", "a/b", "model.json", "", "..", "a\\b"])
+def test_texts_have_plain_names(tmp_path, name):
+    with pytest.raises(LacunetError, match="expected the plain name of a file"):
+        write_model(tmp_path / "m", {}, {}, {name: ""})
+    assert not list(tmp_path.iterdir())

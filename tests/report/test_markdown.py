@@ -1,7 +1,8 @@
 import pytest
 
+from lacunet._markdown import escape
 from lacunet.report._blocks import Column, Entry, Line, Lines, Note, Sheet
-from lacunet.report._markdown import escape, to_markdown
+from lacunet.report._markdown import to_markdown
 
 
 @pytest.mark.parametrize(

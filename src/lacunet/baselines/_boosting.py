@@ -276,8 +276,14 @@ def _fit_hgb(
     module = importlib.import_module("sklearn.ensemble")
     make = getattr(module, f"HistGradientBoosting{estimator._kind}")
     options = _options(estimator, random_state="random_state")
+    if estimator._kind == "Classifier" and np.bincount(y).min() < 2:
+        # Of many rows it would hold some of each class back.
+        options = {"early_stopping": False, **options}
+    empty = np.isnan(X).all(0)
+    # It fails on columns without a value (scikit-learn 1.9); a constant says as little.
+    rows = np.where(empty, 0.0, X) if empty.any() else X
     return make(categorical_features=categorical or None, **options).fit(
-        X, y, sample_weight=weights
+        rows, y, sample_weight=weights
     )
 
 

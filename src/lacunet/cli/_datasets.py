@@ -5,11 +5,13 @@ import re
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from lacunet.cli._terminal import Terminal, common_options
+from lacunet.cli._tables import force_option, seed_option
+from lacunet.cli._terminal import Terminal, check_free, common_options
 
 if TYPE_CHECKING:
     from lacunet.datasets import Description
@@ -24,7 +26,9 @@ Examples:
   lacunet datasets                                which there are
   lacunet datasets pima                           all about one
   lacunet datasets pima horse --download          get the files of two
-  lacunet datasets --download                     of all: 20 MB"""
+  lacunet datasets --download                     of all: 20 MB
+  lacunet datasets horse --save horse.csv         one as a file
+  lacunet datasets wine --save wine.csv --remove 0.2    with a fifth removed"""
 
 
 def _complete(
@@ -40,12 +44,38 @@ def _complete(
 @click.option(
     "--download", is_flag=True, help="Get the files that are not on this machine."
 )
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one data set as CSV, or Parquet by the name of the file.",
+)
+@click.option(
+    "--remove",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Share of values to remove from what is saved, at random.",
+)
+@seed_option
+@force_option
 @common_options
 @click.pass_obj
-def datasets(terminal: Terminal, names: tuple[str, ...], download: bool) -> None:
+def datasets(
+    terminal: Terminal,
+    names: tuple[str, ...],
+    download: bool,
+    save: Path | None,
+    remove: float | None,
+    seed: int,
+    force: bool,
+) -> None:
     """List the data sets, or tell about some of them."""
     from lacunet.datasets import describe_dataset, list_datasets
 
+    if save is not None:
+        _save(terminal, names, save, remove, seed, force=force)
+        return
+    if remove is not None:
+        msg = "Got --remove without --save FILE."
+        raise click.UsageError(msg)
     chosen = [describe_dataset(name) for name in names or list_datasets()]
     if download:
         _get(terminal, [each.name for each in chosen if not each.here])
@@ -56,6 +86,39 @@ def datasets(terminal: Terminal, names: tuple[str, ...], download: bool) -> None
     else:
         _list(terminal, chosen)
     terminal.answer([asdict(each) for each in chosen])
+
+
+def _save(
+    terminal: Terminal,
+    names: tuple[str, ...],
+    path: Path,
+    rate: float | None,
+    seed: int,
+    *,
+    force: bool,
+) -> None:
+    """Write a data set to a file: its columns, and the target as the last."""
+    if len(names) != 1:
+        msg = f"Got --save and {len(names)} names, but expected one data set."
+        raise click.UsageError(msg)
+    check_free(path, force=force)
+    import numpy as np
+    import pandas as pd
+
+    from lacunet.datasets import drop_values, load_dataset
+    from lacunet.tables import FileFormat, open_output, write_rows
+
+    data = load_dataset(names[0])
+    X = data.X if rate is None else drop_values(data.X, rate, random_state=seed)
+    table = pd.DataFrame(X, columns=list(data.feature_names))
+    whole = ((table % 1 == 0) | table.isna()).all()
+    table = table.astype(dict.fromkeys(table.columns[whole], "Int64"))
+    named = bool(data.target_names)
+    table["target"] = np.array(data.target_names)[data.y] if named else data.y
+    with open_output(path, force=force) as out:
+        n_rows = write_rows(out, [table], FileFormat.of_name(path))
+    terminal.say(f"Wrote {n_rows} rows to {path}; what to predict is 'target'.")
+    terminal.answer({"path": path, "rows": n_rows, "target": "target"})
 
 
 def _get(terminal: Terminal, names: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """The command and what holds for all of its parts: errors, Ctrl-C, warnings."""
 
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,8 +9,13 @@ from typing import Any
 
 import click
 
+from lacunet.cli._compare import compare
 from lacunet.cli._datasets import datasets
 from lacunet.cli._demo import demo
+from lacunet.cli._fit import fit
+from lacunet.cli._impute import impute
+from lacunet.cli._predict import predict
+from lacunet.cli._profile import profile
 from lacunet.cli._report import report
 from lacunet.cli._reproduce import reproduce
 from lacunet.cli._terminal import Stopped, Terminal, common_options
@@ -25,7 +32,7 @@ class _Guarded(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _short_warnings():
+            with _short_warnings(), _tidy_end():
                 return super().invoke(context)
         except KeyboardInterrupt as error:
             raise Stopped from error
@@ -42,6 +49,23 @@ def _describe(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
         text += ". Install what is missing with pip install 'lacunet[all]'."
     return "\n".join(text.splitlines()[:_MOST_LINES])
+
+
+@contextmanager
+def _tidy_end() -> Iterator[None]:
+    """End on SIGTERM as on any other way out: nothing half-written is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    former = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 @contextmanager
@@ -67,5 +91,15 @@ def lacunet() -> None:
     """Train neural networks on data with missing values as they are."""
 
 
-for _command in (demo, reproduce, report, datasets):
+for _command in (
+    profile,
+    fit,
+    predict,
+    impute,
+    compare,
+    demo,
+    reproduce,
+    report,
+    datasets,
+):
     lacunet.add_command(_command)

@@ -122,14 +122,17 @@ class DensityEstimator(BaseEstimator):
             ]
         return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
 
-    def save(self, path: AnyPath) -> None:
-        """Write the fitted model: a folder with exactly two files, and no code.
+    def save(self, path: AnyPath, *, texts: Mapping[str, str] | None = None) -> None:
+        """Write the fitted model: a folder with two files, and no code.
 
         Parameters
         ----------
         path : str or PathLike
             The folder; a model that is there already is replaced. It is written under
             another name first, so that there is never half a model.
+        texts : mapping of str to str, default=None
+            Further files of the folder, by name, such as a card that says what the
+            model is for.
         """
         check_is_fitted(self)
         check_parameters(self)
@@ -142,7 +145,7 @@ class DensityEstimator(BaseEstimator):
             "feature_names_in": _pack_names(self),
             **self._pack(),
         }
-        write_model(path, self._networks().state_dict(), content)
+        write_model(path, self._networks().state_dict(), content, texts)
 
     def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
         """Take over what ``save`` has written."""

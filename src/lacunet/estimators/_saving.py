@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,18 @@ AnyPath = str | os.PathLike[str]
 
 TENSORS = "model.safetensors"
 RECORD = "model.json"
+TEXTS = "texts"  # in a record: names of the other files
 
 _RESERVED = "__metadata__"  # by safetensors, for what is no tensor
 
 
 def write_model(
-    path: AnyPath, tensors: Mapping[str, Tensor], content: Mapping[str, Any]
+    path: AnyPath,
+    tensors: Mapping[str, Tensor],
+    content: Mapping[str, Any],
+    texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a model: a folder with exactly ``model.safetensors`` and ``model.json``.
+    """Write a model: a folder with ``model.safetensors``, ``model.json`` and texts.
 
     The folder is made under a temporary name beside ``path``, brought to the disk and
     renamed, so that there is never half a model at ``path``. A model that is there
@@ -51,20 +55,27 @@ def write_model(
         refused and left as it is.
     tensors : mapping of str to Tensor
     content : mapping of str to JSON-able values
+    texts : mapping of str to str, default=None
+        Further files, by name. The record lists them, so that they are replaced with
+        the model.
     """
+    beside = _check_texts(texts or {})
     data = _dump(_own(tensors))
     digest = hashlib.sha256(data).hexdigest()
-    record = seal(content, kind="model", tensors_sha256=digest)
+    listed = {**content, TEXTS: sorted(beside)} if beside else content
+    record = seal(listed, kind="model", tensors_sha256=digest)
     with _disk_errors("write a model", path):
         target = _target(path)
-        _check_replaceable(target)
+        former = _find_replaceable(target)
         folder = _beside(target, "tmp")
         folder.mkdir()
         try:
             _write_file(folder / TENSORS, data)
             _write_file(folder / RECORD, record.encode())
+            for name, text in beside.items():
+                _write_file(folder / name, text.encode())
             _sync_folder(folder)
-            _swap(folder, target)
+            _swap(folder, target, former)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -253,22 +264,42 @@ def _check_is_folder(folder: Path) -> None:
         raise LacunetError(msg)
 
 
-def _check_replaceable(target: Path) -> None:
-    """Refuse to write where there is anything but a model or an empty folder."""
+def _check_texts(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuse names of files that would not stand in the folder, beside the model's."""
+    for name in texts:
+        if name in (TENSORS, RECORD, "", ".", "..") or set(name) & set("/\\\0"):
+            msg = (
+                f"Got a text of the name {name!r}, but expected the plain name of a "
+                f"file, such as 'card.md'."
+            )
+            raise LacunetError(msg)
+    return texts
+
+
+def _find_replaceable(target: Path) -> list[str]:
+    """Return the files of the model that is there, and refuse anything else."""
     if not target.exists():
-        return
+        return []
     _check_is_folder(target)
     found = sorted(entry.name for entry in target.iterdir())
-    if not found:
-        return
-    if found != sorted([TENSORS, RECORD]) or not is_ours(
-        _read_file(target / RECORD, most=MOST_BYTES)
-    ):
+    if found and not {TENSORS, RECORD} <= set(found) <= _names_of_model(target):
         msg = (
             f"Got a folder at {str(target)!r} with {found[:5]}, but expected nothing, "
             f"or a model of lacunet to replace. Choose another path, or delete it."
         )
         raise LacunetError(msg)
+    return found
+
+
+def _names_of_model(folder: Path) -> set[str]:
+    """Return the names that a model of this library may have; none of another's."""
+    record = _read_file(folder / RECORD, most=MOST_BYTES)
+    if not is_ours(record):
+        return set()
+    content = json.loads(record).get("content")
+    listed = content.get(TEXTS) if isinstance(content, dict) else None
+    texts = listed if isinstance(listed, list) else []
+    return {TENSORS, RECORD, *(name for name in texts if isinstance(name, str))}
 
 
 def _check_is_checkpoint_or_nothing(target: Path) -> None:
@@ -324,7 +355,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _swap(folder: Path, target: Path) -> None:
+def _swap(folder: Path, target: Path, names: Sequence[str]) -> None:
     """Move a finished folder to its place, and what was there out of the way."""
     if not target.exists():
         folder.rename(target)
@@ -335,7 +366,7 @@ def _swap(folder: Path, target: Path) -> None:
         former = _beside(target, "old")
         target.rename(former)
         _or_undo(lambda: folder.rename(target), lambda: former.rename(target))
-        for name in (TENSORS, RECORD):
+        for name in names:
             (former / name).unlink()
         former.rmdir()
     _sync_folder(target.parent)

@@ -1,6 +1,39 @@
 """How good models are on one's own table: held-out rows, and rivals beside ours."""
 
+from lacunet.evaluation._card import describe_model
+from lacunet.evaluation._comparison import COMPARED, compare_methods
+from lacunet.evaluation._comparison_record import (
+    Against,
+    Comparison,
+    Failure,
+    MethodResult,
+    Summary,
+)
+from lacunet.evaluation._hold_out import hold_out
+from lacunet.evaluation._hold_out_record import HoldOut
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
+from lacunet.evaluation._table_facts import TableFacts
+from lacunet.evaluation._target import TargetTable, split_target
 from lacunet.evaluation._task import Task, find_task
 
-__all__ = ["METRICS", "Metric", "Task", "align_probabilities", "find_task", "score"]
+__all__ = [
+    "COMPARED",
+    "METRICS",
+    "Against",
+    "Comparison",
+    "Failure",
+    "HoldOut",
+    "MethodResult",
+    "Metric",
+    "Summary",
+    "TableFacts",
+    "TargetTable",
+    "Task",
+    "align_probabilities",
+    "compare_methods",
+    "describe_model",
+    "find_task",
+    "hold_out",
+    "score",
+    "split_target",
+]

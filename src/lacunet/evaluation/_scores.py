@@ -50,7 +50,10 @@ METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
 
 
 def score(
-    task: Task, y: np.ndarray, predicted: np.ndarray, classes: Sequence[Any] = ()
+    task: Task,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    classes: Sequence[Any] | np.ndarray = (),
 ) -> dict[str, float | None]:
     """Return all scores of a task.
 
@@ -101,7 +104,9 @@ def _area(y: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> float | Non
 
 
 def align_probabilities(
-    probabilities: np.ndarray, known: Sequence[Any], classes: Sequence[Any]
+    probabilities: np.ndarray,
+    known: Sequence[Any] | np.ndarray,
+    classes: Sequence[Any] | np.ndarray,
 ) -> np.ndarray:
     """Return probabilities with a column for each class, also for those not learned.
 

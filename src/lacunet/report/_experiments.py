@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from lacunet._markdown import escape
 from lacunet.experiments import load_experiment
 from lacunet.report._authors import find_beside, make_authors_sheet
 from lacunet.report._blocks import Page
 from lacunet.report._figures import FIGURES, make_figure_section
 from lacunet.report._folder import Folder
-from lacunet.report._markdown import escape, to_markdown
+from lacunet.report._markdown import to_markdown
 from lacunet.report._origins import make_origins_section
 from lacunet.report._slices import AUTHORS, Slice
 from lacunet.report._standing import find_standing

@@ -1,33 +1,7 @@
 """Tables as Markdown."""
 
-import re
-from collections.abc import Iterable
-
+from lacunet._markdown import escape, make_table
 from lacunet.report._blocks import Entry, Sheet
-
-# Letters that mean something in Markdown; an underscore within a word does not.
-_SPECIAL = re.compile(r"([\\`*\[\]|~$]|(?<!\w)_|_(?!\w))")
-
-
-def escape(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, in one line.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from lacunet.report._markdown import escape
-    >>> print(escape("<b> a|b *c* kidney_disease"))
-    &lt;b&gt; a\|b \*c\* kidney_disease
-    """
-    marked = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return " ".join(_SPECIAL.sub(r"\\\1", marked).split())
 
 
 def to_markdown(sheet: Sheet) -> str:
@@ -55,22 +29,17 @@ def to_markdown(sheet: Sheet) -> str:
         ", ".join(filter(None, (column.group, column.title)))
         for column in sheet.columns
     ]
-    rows = [
-        _row([escape(sheet.corner), *map(escape, titles)]),
-        f"|{'---|' * (1 + len(titles))}",
-        *(
-            _row([_title(line.title, line.accent), *map(_cell, line.entries)])
+    table = make_table(
+        [escape(sheet.corner), *map(escape, titles)],
+        (
+            [_title(line.title, line.accent), *map(_cell, line.entries)]
             for line in sheet.lines
         ),
-    ]
+    )
     notes = [f"<sup>{escape(n.mark)}</sup> {escape(n.text)}" for n in sheet.notes]
     below = f"Behind the stroke: {sheet.below}." if sheet.below else ""
     caption = escape(" ".join(filter(None, (sheet.caption, below))))
-    return "\n\n".join(filter(None, ("\n".join(rows), caption, *notes)))
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n\n".join(filter(None, (table, caption, *notes)))
 
 
 def _title(title: str, accent: bool) -> str:

@@ -1,10 +1,19 @@
 """The drawings of a profile."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from lacunet.report._axes import (
+    cut,
+    dot,
+    list_names,
+    name_across,
+    set_share_axis,
+    strip,
+    write_beside,
+)
 from lacunet.report._images import MISSING
 from lacunet.report._plots import WIDTH
 from lacunet.report._svg import (
@@ -34,11 +43,6 @@ class Contrast(NamedTuple):
     elsewhere: float
 
 
-def cut(name: str, most: int = 24) -> str:
-    """Return a name that is short enough for a drawing."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def draw_shares(name: str, shares: Sequence[tuple[str, float]]) -> str:
     """Draw how much of each column is missing.
 
@@ -57,9 +61,9 @@ def draw_shares(name: str, shares: Sequence[tuple[str, float]]) -> str:
         values = [share for _, share in shares]
         axes.barh(range(len(shares)), values, color=ACCENT, height=0.7)
         for y, share in enumerate(values):
-            _write(axes, show_share(share), share, y)
-        _list_names(axes, [title for title, _ in shares])
-        _set_share_axis(axes, "share missing")
+            write_beside(axes, show_share(share), share, y)
+        list_names(axes, [title for title, _ in shares])
+        set_share_axis(axes, "share missing")
         return to_svg(figure, name, "Share missing of each column")
 
 
@@ -119,18 +123,18 @@ def draw_patterns(
             left.plot(range(len(columns)), [y] * len(columns), "o", color=LINE, ms=5)
             left.plot(missing, [y] * len(missing), "s", color=ACCENT, ms=6.5)
             label = f"{pattern.n_rows:,} ({show_share(pattern.share)})"
-            _write(right, label, pattern.n_rows, y)
+            write_beside(right, label, pattern.n_rows, y)
         counts = [pattern.n_rows for pattern in patterns]
         colours = [ACCENT if pattern.missing else THIRD for pattern in patterns]
         right.barh(range(len(patterns)), counts, color=colours, height=0.6)
-        _name_across(left, columns)
+        name_across(left, columns)
         left.set_yticks([])
         left.set_ylim(len(patterns) - 0.4, -0.6)
         left.set_xlim(-0.6, len(columns) - 0.4)
-        _strip(left)
+        strip(left)
         right.set_xlim(0, max(counts) * 1.45)
         right.set_xticks([])
-        _strip(right)
+        strip(right)
         return to_svg(figure, name, "The most frequent patterns of holes")
 
 
@@ -167,7 +171,7 @@ def draw_map(name: str, holes: HoleMap, n_rows: int, title: str) -> str:
         axes.set_ylabel("row")
         axes.spines[["left", "bottom"]].set_visible(False)
         if named:
-            _name_across(axes, [block[0] for block in holes.columns])
+            name_across(axes, [block[0] for block in holes.columns])
         else:
             axes.set_xticks([])
             axes.set_xlabel(f"{n_columns:,} columns")
@@ -220,12 +224,12 @@ def draw_links(
             centred = {"ha": "center", "va": "center", "fontsize": 6.5}
             colour = PAPER if strength > 0.55 else INK
             axes.text(x, y, f"{100 * strength:.0f}", color=colour, **centred)
-        _name_across(axes, columns)
-        _list_names(axes, rows)
+        name_across(axes, columns)
+        list_names(axes, rows)
         # Squares of the same size, however few there are.
         axes.set_xlim(-0.6, max(len(columns), 6) - 0.4)
         axes.set_ylim(max(len(rows), 3) - 0.4, -0.6)
-        _strip(axes)
+        strip(axes)
         axes.set_aspect("equal", anchor="NW")
         return to_svg(figure, name, title)
 
@@ -248,10 +252,10 @@ def draw_foresight(name: str, columns: Sequence[tuple[str, float, float]]) -> st
         for y, each in enumerate(columns):
             axes.plot(each[1:], [y, y], color=LINE, linewidth=2, zorder=1)
         by_values = [each[2] for each in columns]
-        _dot(axes, by_values, "by values alone", SECOND, hollow=True)
-        _dot(axes, [each[1] for each in columns], "and by holes", ACCENT)
+        dot(axes, by_values, "by values alone", SECOND, hollow=True)
+        dot(axes, [each[1] for each in columns], "and by holes", ACCENT)
         axes.axvline(0.5, color=MUTED, linewidth=1, linestyle=":")
-        _list_names(axes, [each[0] for each in columns])
+        list_names(axes, [each[0] for each in columns])
         axes.set_xlim(min(0.4, *by_values) - 0.02, 1.02)
         axes.set_xlabel("chance to tell apart (0.5: not at all)")
         axes.spines["left"].set_visible(False)
@@ -278,59 +282,11 @@ def draw_contrast(name: str, lines: Sequence[Contrast], title: str) -> str:
         for y, line in enumerate(lines):
             shares = [line.elsewhere, line.there]
             axes.plot(shares, [y, y], color=LINE, linewidth=2, zorder=1)
-        _dot(axes, [line.elsewhere for line in lines], "elsewhere", MUTED, hollow=True)
-        _dot(axes, [line.there for line in lines], "there", ACCENT)
-        _list_names(axes, [line.column for line in lines])
+        dot(axes, [line.elsewhere for line in lines], "elsewhere", MUTED, hollow=True)
+        dot(axes, [line.there for line in lines], "there", ACCENT)
+        list_names(axes, [line.column for line in lines])
         labels = [f"{cut(line.column)}\nwhere {cut(line.where, 40)}" for line in lines]
         axes.set_yticklabels(labels, fontsize=8)
-        _set_share_axis(axes, "share missing")
+        set_share_axis(axes, "share missing")
         figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
         return to_svg(figure, name, title)
-
-
-# --- axes
-
-
-def _dot(
-    axes: Any, values: Sequence[float], label: str, colour: str, *, hollow: bool = False
-) -> None:
-    """Draw a dot in each line."""
-    face = PAPER if hollow else colour
-    places = range(len(values))
-    axes.plot(values, places, "o", color=colour, mfc=face, markersize=6, label=label)
-
-
-def _write(axes: Any, text: str, x: float, y: float) -> None:
-    """Write a text behind a bar."""
-    beside = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-    axes.annotate(text, (x, y), fontsize=8, color=INK, **beside)
-
-
-def _list_names(axes: Any, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [cut(each) for each in names], fontsize=8.5)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-
-
-def _name_across(axes: Any, names: Sequence[str]) -> None:
-    axes.xaxis.tick_top()
-    axes.set_xticks(
-        range(len(names)), [cut(each) for each in names], rotation=90, fontsize=8
-    )
-    axes.tick_params(axis="x", length=0)
-
-
-def _set_share_axis(axes: Any, label: str) -> None:
-    axes.set_xlim(-0.02, 1.12)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
-    axes.spines["bottom"].set_bounds(0, 1)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(label)
-
-
-def _strip(axes: Any) -> None:
-    """Leave the drawing alone, without frame and grid."""
-    axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)

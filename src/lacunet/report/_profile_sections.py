@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lacunet.report._axes import cut
 from lacunet.report._blocks import (
     Block,
     Card,
@@ -22,7 +23,6 @@ from lacunet.report._blocks import (
 )
 from lacunet.report._profile_plots import (
     Contrast,
-    cut,
     draw_contrast,
     draw_foresight,
     draw_links,

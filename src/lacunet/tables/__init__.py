@@ -5,7 +5,9 @@ from lacunet.tables._columns import ColumnInfo, Notice
 from lacunet.tables._file import TableFile, open_table
 from lacunet.tables._filling import FillCount
 from lacunet.tables._format import FileFormat
-from lacunet.tables._options import ReadOptions
+from lacunet.tables._model_table import ModelTable
+from lacunet.tables._options import ReadOptions, list_names
+from lacunet.tables._predictions import predict_rows
 from lacunet.tables._profile._dependence import HoleLink, LinkTable
 from lacunet.tables._profile._findings import Finding
 from lacunet.tables._profile._foresight import Foresight, TargetScore
@@ -43,6 +45,7 @@ __all__ = [
     "LinkTable",
     "LittleTest",
     "Match",
+    "ModelTable",
     "Notice",
     "Pattern",
     "PatternCounts",
@@ -55,9 +58,11 @@ __all__ = [
     "TargetProfile",
     "TargetScore",
     "Together",
+    "list_names",
     "little_mcar_test",
     "open_output",
     "open_table",
+    "predict_rows",
     "profile_table",
     "write_draws",
     "write_filled",

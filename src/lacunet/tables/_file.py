@@ -1,11 +1,13 @@
 """A table in a file: opened, looked at, read whole or in blocks."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
+import numpy as np
 import pyarrow as pa
 
 from lacunet.exceptions import TableError
@@ -85,6 +87,11 @@ class TableFile:
         """Forget what was kept of standard input, or of a pipe."""
         self._source.close()
 
+    @property
+    def short_name(self) -> str:
+        """Name of the file without its folder, for what others will read."""
+        return Path(self.name).name
+
     @cached_property
     def format(self) -> FileFormat:
         """How the file is written."""
@@ -114,8 +121,13 @@ class TableFile:
         names = [self.names[place] for place in self._places]
         return match_names(names, schema, self.name)
 
-    def read(self) -> "pd.DataFrame":
+    def read(self, most_rows: int | None = None) -> "pd.DataFrame":
         """Read the whole table.
+
+        Parameters
+        ----------
+        most_rows : int, default=None
+            If there are more, each so many-th row is read, from all over the table.
 
         Returns
         -------
@@ -124,10 +136,16 @@ class TableFile:
             where a value is missing. Dates with a zone are in UTC.
         """
         wanted = self._want(None)
-        return as_frame(pa.concat_tables(self._reader.tables(wanted)))
+        step = 1 if most_rows is None else -(-self.n_rows // most_rows)
+        tables = self._reader.tables(wanted)
+        return as_frame(pa.concat_tables(tables if step == 1 else _thin(tables, step)))
 
     def blocks(
-        self, n_rows: int | None = None, *, schema: Schema | None = None
+        self,
+        n_rows: int | None = None,
+        *,
+        schema: Schema | None = None,
+        names: Sequence[str] | None = None,
     ) -> "Iterator[pd.DataFrame]":
         """Read the table in blocks, in memory that does not grow with it.
 
@@ -138,13 +156,15 @@ class TableFile:
         schema : Schema, default=None
             The columns of a model: those are read, in its order and types. What the
             file lacks is missing in all rows; ``match`` tells what that is.
+        names : sequence of str, default=None
+            Only these columns, in their own types.
 
         Returns
         -------
         iterator of DataFrame
             As ``read`` returns it. What can't be read is found before the first.
         """
-        wanted = self._want(schema)
+        wanted = self._want(schema) if names is None else self._want_only(names)
         size = n_rows or max(1, _CELLS // len(wanted))
         return map(as_frame, regroup(self._reader.tables(wanted), size))
 
@@ -174,6 +194,13 @@ class TableFile:
             return fill_parquet(self._reader, job)
         return fill_csv(self._reader, job)
 
+    def _want_only(self, names: Sequence[str]) -> list[Wanted]:
+        check_known(names, [column.name for column in self.columns], "column")
+        wanted = {each.name: each for each in want_all(self.names, self.columns)}
+        chosen = [wanted[name] for name in names]
+        self._reader.check(chosen)
+        return chosen
+
     def _want(self, schema: Schema | None) -> list[Wanted]:
         if schema is None:
             wanted = want_all(self.names, self.columns)
@@ -183,6 +210,14 @@ class TableFile:
             wanted = want_schema(self.names, kept, schema)
         self._reader.check(wanted)
         return wanted
+
+
+def _thin(tables: Iterable[pa.Table], step: int) -> Iterator[pa.Table]:
+    """Take each so many-th row."""
+    start = 0
+    for table in tables:
+        yield table.take(np.arange(-start % step, len(table), step))
+        start += len(table)
 
 
 def open_table(

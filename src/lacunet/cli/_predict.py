@@ -1,0 +1,142 @@
+"""``lacunet predict``: what a model says of the rows of a table."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lacunet.cli._tables import (
+    STANDARD,
+    check_answer,
+    force_option,
+    reading_options,
+    shown_rows,
+    table_argument,
+)
+from lacunet.cli._terminal import Terminal, common_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lacunet.tables import Match, ReadOptions, TableFile
+
+BLOCK = 20_000  # rows at a time
+
+_HELP = """Predict the rows of a table with a model that `lacunet fit` has made.
+
+Columns are matched by name, in any order. Those that the table lacks count as missing
+in every row, and those that the model does not know are ignored, each with a warning.
+The table is read in blocks: it may be larger than memory. TABLE is CSV or Parquet; - is
+standard input."""
+_EXAMPLES = """\b
+Examples:
+  lacunet predict model new.csv -o out.csv
+  lacunet predict model new.parquet -o out.parquet --keep id
+  cat new.csv | lacunet predict model - | head"""
+
+
+@click.command(help=_HELP, epilog=_EXAMPLES, short_help="Predict the rows of a table.")
+@click.argument("model", type=click.Path(path_type=str))
+@table_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
+    default=STANDARD,
+    help="The table that is written: CSV, or Parquet by its name.  [default: -, "
+    "standard output]",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="NAME",
+    help="A column of the table to write before the prediction. May be given again.",
+)
+@force_option
+@reading_options
+@common_options
+@click.pass_obj
+def predict(
+    terminal: Terminal,
+    model: str,
+    table: str,
+    reading: "ReadOptions",
+    output: str,
+    keep: tuple[str, ...],
+    force: bool,
+) -> None:
+    """Predict the rows of a table."""
+    check_answer(terminal, output)
+    from lacunet import load
+    from lacunet.tables import (
+        FileFormat,
+        ModelTable,
+        Schema,
+        open_output,
+        open_table,
+        write_rows,
+    )
+
+    fitted = load(model)
+    _check_predicts(fitted, model)
+    known, schema = ModelTable.read(model), Schema.of_model(fitted)
+    with open_table(table, known.options(reading)) as file:
+        match = file.match(schema)
+        _warn(terminal, match, {known.target, *keep})
+        blocks = file.blocks(BLOCK, schema=schema)
+        with (
+            open_output(output, force=force) as stream,
+            shown_rows(terminal, "predicting", None) as advance,
+        ):
+            said = _said(fitted, blocks, advance)
+            frames = _with_kept(file, keep, said)
+            n_rows = write_rows(stream, frames, FileFormat.of_name(output))
+    terminal.note(f"Predicted {n_rows} rows.")
+    terminal.answer({"rows": n_rows, "output": output, **vars(match)})
+
+
+def _said(
+    model: Any, blocks: "Iterator[pd.DataFrame]", advance: Callable[[int], object]
+) -> "Iterator[pd.DataFrame]":
+    from lacunet.tables import predict_rows
+
+    for block in blocks:
+        yield predict_rows(model, block)
+        advance(len(block))
+
+
+def _check_predicts(model: Any, path: str) -> None:
+    if not hasattr(model, "predict"):
+        msg = (
+            f"Got {path}, a {type(model).__name__}, but expected one that predicts. "
+            f"Fill tables with it: lacunet impute TABLE --model {path}."
+        )
+        raise click.ClickException(msg)
+
+
+def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None:
+    from lacunet.tables import list_names
+
+    unknown = [name for name in match.unknown if name not in expected]
+    if match.missing:
+        terminal.complain(
+            f"Warning: not in the table, so missing in every row: "
+            f"{list_names(match.missing)}."
+        )
+    if unknown:
+        terminal.complain(
+            f"Warning: ignored, as the model does not know it: {list_names(unknown)}."
+        )
+
+
+def _with_kept(
+    file: "TableFile", keep: tuple[str, ...], frames: "Iterator[pd.DataFrame]"
+) -> "Iterator[pd.DataFrame]":
+    """Put columns of the table before those that are predicted."""
+    import pandas as pd
+
+    if not keep:
+        yield from frames
+        return
+    for kept, said in zip(file.blocks(BLOCK, names=keep), frames, strict=True):
+        yield pd.concat([kept, said], axis=1)

@@ -1,0 +1,147 @@
+"""What the commands for one's own table share: how it is read, what is said of it."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lacunet.cli._terminal import Terminal
+
+if TYPE_CHECKING:
+    from lacunet.tables import ColumnInfo
+
+STANDARD = "-"  # in place of a file: standard input or output
+_MOST_COLUMNS = 40  # listed at a terminal
+
+_READING = (
+    ("--missing", True, "A cell that means missing, beside the usual ones."),
+    ("--drop", True, "A column to leave out."),
+    ("--categorical", True, "A column whose values are names, not numbers."),
+    ("--sep", False, "What stands between cells.  [default: found]"),
+    ("--encoding", False, "Such as latin-1.  [default: UTF-8, or by its mark]"),
+)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for reading; a command gets them as ``reading``.
+
+    Parameters
+    ----------
+    command : callable
+
+    Returns
+    -------
+    callable
+    """
+
+    @functools.wraps(command)
+    def read(*given: Any, **options: Any) -> Any:
+        from lacunet.tables import ReadOptions
+
+        fields = [name.removeprefix("--") for name, _, _ in _READING]
+        chosen = {field: options.pop(field) for field in fields}
+        return command(*given, reading=ReadOptions(**chosen), **options)
+
+    decorated: Callable[..., Any] = read
+    for name, multiple, text in reversed(_READING):
+        more = " May be given again." if multiple else ""
+        metavar = "NAME" if name in ("--drop", "--categorical") else "TEXT"
+        decorated = click.option(
+            name, multiple=multiple, help=text + more, metavar=metavar
+        )(decorated)
+    return decorated
+
+
+table_argument = click.argument(
+    "table", type=click.Path(allow_dash=True, path_type=str)
+)
+target_option = click.option(
+    "--target", required=True, metavar="NAME", help="The column to predict."
+)
+task_option = click.option(
+    "--task",
+    type=click.Choice(("classification", "regression")),
+    help="What to predict: a class or a number.  [default: by the target]",
+)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of all that is random."
+)
+force_option = click.option(
+    "--force", is_flag=True, help="Replace what is there already."
+)
+page_type = click.Path(dir_okay=False, path_type=Path)
+
+
+def tell_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:
+    """List the columns of a table with their types, and what to know of them.
+
+    Parameters
+    ----------
+    terminal : Terminal
+    columns : sequence of ColumnInfo
+    """
+    shown = columns[:_MOST_COLUMNS]
+    terminal.table(
+        ("column", "type", ">values", ">missing"),
+        [
+            (
+                column.name,
+                column.kind,
+                "many" if column.n_distinct is None else str(column.n_distinct),
+                str(column.n_missing),
+            )
+            for column in shown
+        ],
+    )
+    if len(columns) > len(shown):
+        terminal.say(f"... and {len(columns) - len(shown)} columns more.")
+    for column in columns:
+        for notice in column.notices:
+            terminal.note(f"Column {column.name!r}: {notice.text}")
+
+
+@contextmanager
+def shown_rows(
+    terminal: Terminal, title: str, total: int | None
+) -> Iterator[Callable[[int], object]]:
+    """Show how many rows are done, at a terminal.
+
+    Parameters
+    ----------
+    terminal : Terminal
+    title : str
+    total : int or None
+        Number of rows, if it is known.
+
+    Yields
+    ------
+    callable
+        To be told how many more are done.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if terminal.quiet or not console.is_terminal or console.is_dumb_terminal:
+        yield lambda n_rows: None
+        return
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda n_rows: bar.advance(task, n_rows)
+
+
+def check_answer(terminal: Terminal, output: str) -> None:
+    """Refuse two things on standard output.
+
+    Parameters
+    ----------
+    terminal : Terminal
+    output : str
+    """
+    if terminal.as_json and output == STANDARD:
+        msg = "Got --json and a table on standard output. Name a file with -o."
+        raise click.UsageError(msg)

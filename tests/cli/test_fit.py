@@ -1,0 +1,209 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from own_models import make_table, save_csv
+
+from lacunet import LacunetClassifier, LacunetRegressor, load
+from lacunet.cli._estimator_options import make_estimator
+
+SMALL = ("--n-networks", 1, "--max-epochs", 2, "--density", "diag")
+SMALL += ("--n-components", 1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    return save_csv(make_table(), tmp_path / "t.csv")
+
+
+def fit(call, table, *given, target="ill"):
+    out = table.parent / "m"
+    return call("fit", table, "--target", target, "-o", out, *SMALL, *given)
+
+
+def test_a_model_with_its_card_is_written(call, table, tmp_path):
+    result = fit(call, table, "--drop", "id")
+    assert result.exit_code == 0, result.output
+    names = sorted(path.name for path in (tmp_path / "m").iterdir())
+    assert names == ["card.md", "model.json", "model.safetensors", "table.json"]
+    model = load(tmp_path / "m")
+    assert isinstance(model, LacunetClassifier)
+    assert model.feature_names_in_.tolist() == ["age", "town", "score", "cost"]
+    assert model.n_networks == 1
+    card = (tmp_path / "m/card.md").read_text("utf-8")
+    assert "**t.csv** has 60 rows" in card
+    assert str(tmp_path) not in card
+
+
+def test_a_person_reads_types_target_and_scores(call, table):
+    result = fit(call, table)
+    said = result.stdout
+    for name, kind in (("age", "integer"), ("town", "category"), ("score", "number")):
+        (line,) = [each for each in said.splitlines() if each.startswith(f"{name} ")]
+        assert line.split()[1] == kind
+    counts = make_table()["ill"].value_counts()
+    classes = f"no ({counts['no']}), yes ({counts['yes']})"
+    assert f"Target 'ill': classification, classes {classes}." in said
+    assert "On 12 rows held out:" in said
+    for model in ("lacunet", "HistGradientBoosting", "trivial model"):
+        (line,) = [each for each in said.splitlines() if each.startswith(f"{model} ")]
+        assert len(line.removeprefix(model).split()) == 4
+    assert "--drop 'id'" in result.stderr
+
+
+def test_numbers_are_predicted(call, table, tmp_path):
+    result = fit(call, table, "--json", target="cost")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["task"] == "regression"
+    assert set(told["scores"]["lacunet"]) == {"rmse", "r2"}
+    assert isinstance(load(tmp_path / "m"), LacunetRegressor)
+
+
+def test_the_task_can_be_chosen(call, tmp_path):
+    table = make_table().assign(grade=np.arange(60) % 3)
+    save_csv(table, tmp_path / "t.csv")
+    told = json.loads(fit(call, tmp_path / "t.csv", "--json", target="grade").stdout)
+    assert told["task"] == "classification"
+    given = ("--json", "--force", "--task", "regression")
+    told = json.loads(fit(call, tmp_path / "t.csv", *given, target="grade").stdout)
+    assert told["task"] == "regression"
+
+
+def test_rows_without_a_target_are_counted_and_taught(call, tmp_path, monkeypatch):
+    table = make_table()
+    table.loc[:9, "ill"] = None
+    save_csv(table, tmp_path / "t.csv")
+    seen = []
+    fitted = LacunetClassifier.fit
+
+    def record(self, X, y, *rest, X_unlabelled=None, **more):
+        seen.append((len(X), len(X_unlabelled)))
+        return fitted(self, X, y, *rest, X_unlabelled=X_unlabelled, **more)
+
+    monkeypatch.setattr(LacunetClassifier, "fit", record)
+    result = fit(call, tmp_path / "t.csv")
+    assert result.exit_code == 0, result.output
+    assert "10 rows have no target" in result.stdout
+    assert seen == [(40, 10), (50, 10)]  # once to be judged, once to be kept
+
+
+def test_the_judged_model_is_kept_if_asked(call, table, monkeypatch):
+    sizes = []
+    fitted = LacunetClassifier.fit
+
+    def record(self, X, *rest, **more):
+        sizes.append(len(X))
+        return fitted(self, X, *rest, **more)
+
+    monkeypatch.setattr(LacunetClassifier, "fit", record)
+    assert fit(call, table, "--no-refit", "--hold-out", "0.5").exit_code == 0
+    assert sizes == [30]
+
+
+def test_the_time_limit_is_shared(call, table, monkeypatch):
+    limits = []
+    fitted = LacunetClassifier.fit
+
+    def record(self, *rest, **more):
+        limits.append(self.time_limit)
+        return fitted(self, *rest, **more)
+
+    monkeypatch.setattr(LacunetClassifier, "fit", record)
+    fit(call, table, "--time-limit", 60)
+    fit(call, table, "--time-limit", 60, "--no-refit", "--force")
+    assert limits == [30, 30, 60]
+
+
+def test_a_page_is_written(call, table, tmp_path):
+    page = tmp_path / "fit.html"
+    result = fit(call, table, "--report", page)
+    assert result.exit_code == 0, result.output
+    assert "A model of ill from t.csv" in page.read_text("utf-8")
+
+
+def test_the_same_seed_gives_the_same_model(call, table, tmp_path):
+    said = []
+    for name in ("a", "b"):
+        given = ("--target", "ill", "-o", tmp_path / name, *SMALL, "--seed", 3)
+        assert call("fit", table, *given).exit_code == 0
+        model = load(tmp_path / name)
+        said.append(model.predict_proba(make_table()[list(model.feature_names_in_)]))
+    np.testing.assert_array_equal(*said)
+
+
+def test_what_was_fitted_predicts(call, table, tmp_path):
+    fit(call, table, "--missing", "-999", "--drop", "id")
+    result = call("predict", tmp_path / "m", table, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 60
+    known = json.loads((tmp_path / "m/table.json").read_text())
+    assert known == {"source": "t.csv", "target": "ill", "missing": ["-999"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ill": "yes"}, "one class, yes"),
+        ({"ill": None}, "Got 0 of 60 rows with a value of the target 'ill'"),
+        ({"ill": [f"p{k}" for k in range(60)]}, "60 classes"),
+        ({"ill": np.full(60, 1.0)}, "one class"),
+    ],
+)
+def test_targets_that_teach_nothing_are_refused(call, tmp_path, changes, words):
+    save_csv(make_table().assign(**changes), tmp_path / "t.csv")
+    result = fit(call, tmp_path / "t.csv")
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_an_unknown_target_is_told_with_those_that_are_near(call, table):
+    result = fit(call, table, target="il")
+    assert result.exit_code == 1
+    assert "'ill'" in result.stderr
+
+
+def test_a_folder_of_the_user_is_never_replaced(call, table, tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/thesis.tex").write_text("mine")
+    assert fit(call, table).exit_code == 1
+    result = fit(call, table, "--force")
+    assert result.exit_code == 1
+    assert "thesis.tex" in result.stderr
+    assert (tmp_path / "m/thesis.tex").read_text() == "mine"
+
+
+def test_options_reach_the_estimator():
+    given = {
+        "hidden_layer_sizes": (8, 4),
+        "density": "factor",
+        "n_components": 2,
+        "indicator": "no",
+        "lr": 0.1,
+    }
+    model = make_estimator("regression", given, random_state=1)
+    assert model.hidden_layer_sizes == (8, 4)
+    assert model.density.covariance_type == "factor"
+    assert model.density.n_components == 2
+    assert model.indicator is False
+    assert (model.lr, model.random_state) == (0.1, 1)
+    assert make_estimator("classification", {}).get_params() == (
+        LacunetClassifier().get_params()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--n-components", 2, "--density", "auto"), "--density diag"),
+        (("--hidden-layer-sizes", "a,b"), "as in 64,64"),
+        (("--hold-out", 0), "--hold-out"),
+        (("--class-weight", "balanced"), "no classes"),
+    ],
+)
+def test_choices_that_do_not_go_together(call, table, given, words):
+    result = fit(call, table, *given, target="cost")
+    assert result.exit_code == 2
+    assert words in result.stderr

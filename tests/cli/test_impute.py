@@ -1,0 +1,121 @@
+import gzip
+import json
+
+import pandas as pd
+import pytest
+from own_models import make_table, save_csv, save_model
+
+
+@pytest.fixture
+def table(tmp_path):
+    return save_csv(make_table(), tmp_path / "t.csv")
+
+
+def observed_cells_are_kept(before, after):
+    lines = [path.read_text().splitlines() for path in (before, after)]
+    assert len(lines[0]) == len(lines[1])
+    for old, new in zip(*lines, strict=True):
+        cells = zip(old.split(","), new.split(","), strict=True)
+        assert all(was in ("", now) and now for was, now in cells)
+
+
+def test_holes_are_filled_and_nothing_else_is_changed(call, table, tmp_path):
+    result = call("impute", table, "-o", tmp_path / "filled.csv")
+    assert result.exit_code == 0, result.output
+    observed_cells_are_kept(table, tmp_path / "filled.csv")
+    filled = pd.read_csv(tmp_path / "filled.csv")
+    assert filled["age"].dtype == "int64"
+    assert set(filled["town"]) == {"Rome", "Bonn"}
+    n_holes = int(make_table().isna().sum().sum())
+    assert f"Filled {n_holes} holes in 60 rows." in result.stderr
+
+
+def test_formulas_pass_through(call, tmp_path):
+    lines = [f'"=cmd(""{k % 3}"")";{k},5' for k in range(30)]
+    text = "note;x\n" + "\n".join([*lines, '"=1+1";', ""])
+    (tmp_path / "t.csv").write_text(text)
+    result = call("impute", tmp_path / "t.csv", "-o", tmp_path / "f.csv")
+    assert result.exit_code == 0, result.output
+    filled = (tmp_path / "f.csv").read_text()
+    assert filled.startswith(text.removesuffix("\n"))
+    assert filled.splitlines()[-1].startswith('"=1+1";')
+    assert "," in filled.splitlines()[-1]
+
+
+def test_draws_are_several_tables(call, table, tmp_path):
+    out = tmp_path / "f.csv"
+    result = call("impute", table, "-o", out, "--draws", 3, "--json")
+    assert result.exit_code == 0, result.output
+    paths = [tmp_path / f"f-{number}.csv" for number in (1, 2, 3)]
+    assert json.loads(result.stdout)["outputs"] == list(map(str, paths))
+    for path in paths:
+        observed_cells_are_kept(table, path)
+    assert len({path.read_text() for path in paths}) == 3
+    assert not out.exists()
+    again = call("impute", table, "-o", out, "--draws", 3, "--force")
+    assert again.exit_code == 0
+    other = call("impute", table, "-o", tmp_path / "g.csv", "--draws", 3, "--seed", 1)
+    assert other.exit_code == 0
+    assert paths[0].read_text() != (tmp_path / "g-1.csv").read_text()
+
+
+def test_the_same_seed_gives_the_same_draws(call, table, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        call("impute", table, "-o", tmp_path / name, "--draws", 1, "--seed", 5)
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_names_of_draws_keep_their_endings(call, table, tmp_path):
+    result = call("impute", table, "-o", tmp_path / "f.csv.gz", "--draws", 2)
+    assert result.exit_code == 0
+    with gzip.open(tmp_path / "f-2.csv.gz", "rt") as file:
+        assert file.readline() == "id,age,town,score,ill,cost\n"
+
+
+def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
+    save_model(tmp_path / "m")
+    out = tmp_path / "f.csv"
+    result = call("impute", table, "-o", out, "--model", tmp_path / "m")
+    assert result.exit_code == 0, result.output
+    observed_cells_are_kept(table, out)
+
+
+def test_standard_input_and_output(call, table):
+    result = call("impute", "-", input=table.read_bytes())
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "id,age,town,score,ill,cost"
+    assert len(result.stdout.splitlines()) == 61
+
+
+def test_the_kind_of_file_is_kept(call, table, tmp_path):
+    result = call("impute", table, "-o", tmp_path / "f.parquet")
+    assert result.exit_code == 1
+    assert "Got CSV to be written to" in result.stderr
+    make_table().to_parquet(tmp_path / "t.parquet")
+    result = call("impute", tmp_path / "t.parquet", "-o", tmp_path / "f.parquet")
+    assert result.exit_code == 0
+    assert not pd.read_parquet(tmp_path / "f.parquet").isna().any().any()
+
+
+def test_draws_need_names(call, table):
+    result = call("impute", table, "--draws", 2)
+    assert result.exit_code == 2
+    assert "Name a file with -o" in result.stderr
+
+
+def test_an_empty_column_is_left(call, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "1,\n2,\n,?\n" * 10)
+    result = call("impute", tmp_path / "t.csv", "-o", tmp_path / "f.csv")
+    assert result.exit_code == 0, result.output
+    assert "left as it is, as no row has a value: 'b'" in result.stderr
+    lines = (tmp_path / "f.csv").read_text().splitlines()
+    assert lines[:3] == ["a,b", "1,", "2,"]
+    assert lines[3] in ("1,?", "2,?")
+
+
+def test_a_table_without_values_is_refused(call, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "?,\n" * 10)
+    result = call("impute", tmp_path / "t.csv", "-o", tmp_path / "f.csv")
+    assert result.exit_code == 1
+    assert "without a single value" in result.stderr
+    assert not (tmp_path / "f.csv").exists()

@@ -1,0 +1,153 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from own_models import make_table, save_csv, save_model
+
+from lacunet import LacunetImputer, load
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models")
+    save_model(path / "m", missing=("-999",))
+    save_model(path / "numbers", "cost")
+    return path
+
+
+def test_predictions_are_those_of_the_model(call, folder, tmp_path):
+    save_csv(make_table()[["score", "age", "town"]], tmp_path / "new.csv")
+    out = tmp_path / "out.csv"
+    result = call("predict", folder / "m", tmp_path / "new.csv", "-o", out)
+    assert result.exit_code == 0, result.output
+    said = pd.read_csv(out)
+    assert list(said) == ["prediction", "probability_no", "probability_yes"]
+    expected = load(folder / "m").predict_proba(make_table()[["age", "town", "score"]])
+    np.testing.assert_allclose(said.iloc[:, 1:], expected, rtol=1e-6)
+    assert (said["prediction"] == np.array(["no", "yes"])[expected.argmax(1)]).all()
+    assert result.stderr == "Predicted 60 rows.\n"
+
+
+def test_numbers_are_predicted(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    result = call("predict", folder / "numbers", tmp_path / "new.csv", "--drop", "id")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "prediction"
+    assert len(result.stdout.splitlines()) == 61
+
+
+def test_columns_that_differ_are_named(call, folder, tmp_path):
+    save_csv(make_table().drop(columns=["town"]), tmp_path / "new.csv")
+    result = call("predict", folder / "m", tmp_path / "new.csv")
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert "Warning: not in the table, so missing in every row: 'town'." in lines
+    ignored = "Warning: ignored, as the model does not know it: 'id', 'cost'."
+    assert ignored in lines  # but not the target, which may well be there
+    table = make_table().assign(town=None)[["age", "town", "score"]]
+    table["town"] = table["town"].astype(object)
+    expected = load(folder / "m").predict_proba(table)[:, 0]
+    said = [float(line.split(",")[1]) for line in result.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(said, expected, rtol=1e-6)
+
+
+def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    given = ("--keep", "id", "--keep", "cost", "-o", tmp_path / "out.parquet")
+    result = call("predict", folder / "m", tmp_path / "new.csv", *given)
+    assert result.exit_code == 0
+    said = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(said)[:3] == ["id", "cost", "prediction"]
+    pd.testing.assert_frame_equal(said[["id", "cost"]], make_table()[["id", "cost"]])
+
+
+def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
+    table = make_table()[["age", "town", "score"]]
+    save_csv(table, tmp_path / "empty.csv")
+    save_csv(table, tmp_path / "marked.csv", na_rep="-999")
+    said = [
+        call("predict", folder / "m", tmp_path / name).stdout
+        for name in ("empty.csv", "marked.csv")
+    ]
+    assert said[0] == said[1]
+
+
+def test_standard_input_is_read(call, folder, tmp_path):
+    path = save_csv(make_table()[["age", "town", "score"]], tmp_path / "new.csv")
+    there = call("predict", folder / "m", path).stdout
+    result = call("predict", folder / "m", "-", input=path.read_bytes())
+    assert result.exit_code == 0
+    assert result.stdout == there
+
+
+def test_json_tells_of_rows_and_columns(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    out = tmp_path / "out.csv"
+    given = ("predict", folder / "m", tmp_path / "new.csv", "--json")
+    told = json.loads(call(*given, "-o", out).stdout)
+    assert told == {
+        "rows": 60,
+        "output": str(out),
+        "missing": [],
+        "unknown": ["id", "ill", "cost"],
+    }
+    refused = call(*given)
+    assert refused.exit_code == 2
+    assert "Name a file with -o" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age,town\n1,Rome,5\n", "line 2"),
+        ("weight\n3\n", "without a column that the model knows"),
+        ("age,town,score\nold,Rome,1\n", "'old'"),
+        ("", "empty"),
+    ],
+)
+def test_bad_tables_leave_nothing(call, folder, tmp_path, text, words):
+    (tmp_path / "new.csv").write_text(text)
+    result = call("predict", folder / "m", tmp_path / "new.csv", "-o", tmp_path / "o")
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) <= 4
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_a_file_is_replaced_only_if_asked(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    (tmp_path / "out.csv").write_text("mine")
+    given = ("predict", folder / "m", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    result = call(*given)
+    assert result.exit_code == 1
+    assert "--force" in result.stderr
+    assert (tmp_path / "out.csv").read_text() == "mine"
+    assert call(*given, "--force").exit_code == 0
+    assert (tmp_path / "out.csv").read_text() != "mine"
+
+
+def test_a_model_that_predicts_nothing_is_refused(call, tmp_path):
+    LacunetImputer().fit(make_table()[["age", "town"]]).save(tmp_path / "m")
+    save_csv(make_table(), tmp_path / "new.csv")
+    result = call("predict", tmp_path / "m", tmp_path / "new.csv")
+    assert result.exit_code == 1
+    assert "lacunet impute" in result.stderr
+
+
+def test_what_is_no_model_is_refused(call, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    for name in ("nothing", "new.csv", "."):
+        result = call("predict", tmp_path / name, tmp_path / "new.csv")
+        assert result.exit_code == 1
+        assert result.stderr.startswith("Error: Got")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"source": 1}', "null", '"x"'])
+def test_a_damaged_record_is_refused(call, folder, tmp_path, text):
+    save_csv(make_table(), tmp_path / "new.csv")
+    save_model(tmp_path / "m")
+    (tmp_path / "m/table.json").write_text(text)
+    result = call("predict", tmp_path / "m", tmp_path / "new.csv")
+    assert result.exit_code == 1
+    assert "damaged" in result.stderr

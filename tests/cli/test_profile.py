@@ -1,0 +1,80 @@
+import json
+
+import pytest
+from own_models import make_table, save_csv
+
+from lacunet.tables._profile import _foresight, _profile
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Learn less than usual: what is learned has tests of its own."""
+    monkeypatch.setattr(_profile, "MOST_FORESEEN", 1)
+    monkeypatch.setattr(_foresight, "_N_FOLDS", 2)
+    monkeypatch.setitem(_foresight._SETTINGS, "max_iter", 2)
+
+
+@pytest.fixture
+def table(tmp_path):
+    return save_csv(make_table(), tmp_path / "t.csv")
+
+
+def test_a_person_reads_what_is_missing(call, table):
+    result = call("profile", table)
+    assert result.exit_code == 0, result.output
+    holes = make_table().isna().sum()
+    said = result.stdout
+    assert said.startswith("t.csv: 60 rows, 6 columns.\n")
+    assert f"{holes.sum()} of 360 cells" in said
+    for name in ("age", "town"):
+        (line,) = [each for each in said.splitlines() if each.startswith(name)]
+        assert line.split()[-2:] == [str(holes[name]), f"{holes[name] / 60:.1%}"]
+    assert "nothing" in said  # is missing in complete rows
+    assert "--drop id" in result.stderr
+
+
+def test_a_script_reads_json(call, table):
+    result = call("profile", table, "--target", "ill", "--json")
+    told = json.loads(result.stdout)
+    assert told["table"] == "t.csv"
+    assert told["n_missing"] == int(make_table().isna().sum().sum())
+    assert told["target"]["name"] == "ill"
+
+
+def test_options_for_reading_are_heeded(call, tmp_path):
+    (tmp_path / "t.csv").write_text("a|b|c\n-999|x|1\n2|?|1\n3|z|1\n" * 5)
+    given = ("--missing", "-999", "--drop", "c", "--sep", "|", "--json")
+    told = json.loads(call("profile", tmp_path / "t.csv", *given).stdout)
+    counts = {column["name"]: column["n_missing"] for column in told["columns"]}
+    assert counts == {"a": 5, "b": 5}
+
+
+def test_a_page_is_written_once(call, table, tmp_path):
+    page = tmp_path / "p.html"
+    result = call("profile", table, "-o", page)
+    assert result.exit_code == 0, result.output
+    assert "What is missing in t.csv" in page.read_text()
+    assert call("profile", table, "-o", page).exit_code == 1
+    assert call("profile", table, "-o", page, "--force").exit_code == 0
+
+
+def test_a_table_without_holes(call, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    result = call("profile", tmp_path / "t.csv")
+    assert result.exit_code == 0
+    assert "Nothing is missing" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--target", "il"), "'ill'"),
+        (("--drop", "nothing"), "Got --drop 'nothing'"),
+        (("--sep", "ab"), "single character"),
+        (("--encoding", "klingon"), "latin-1"),
+    ],
+)
+def test_bad_choices_are_told_in_a_line(call, table, given, words):
+    result = call("profile", table, *given)
+    assert result.exit_code == 1
+    assert words in result.stderr

@@ -1,0 +1,631 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from lacunet.evaluation import COMPARED, compare_methods, score
+from lacunet.evaluation import _comparison as comparison
+from lacunet.evaluation import _comparison_results as results
+from lacunet.evaluation import _comparison_run as run
+from lacunet.evaluation._hiding import hide_column
+from lacunet.exceptions import LacunetError
+from lacunet.experiments.methods import METHODS, Method
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Centroids(ClassifierMixin, BaseEstimator):
+    """Says classes by the mean of the first column; sees and keeps all it is given."""
+
+    calls: list = []  # noqa: RUF012
+
+    def __init__(self, random_state=None, n_jobs=None, n_nearest_features=None):
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.n_nearest_features = n_nearest_features
+
+    def fit(self, X, y):
+        self.calls.append(("fit", self.get_params(), X, y))
+        self.classes_ = np.unique(y)
+        first = X[X.columns[0]].to_numpy(dtype=float)
+        self.means_ = [np.nanmean(first[y == label]) for label in self.classes_]
+        return self
+
+    def predict_proba(self, X):
+        self.calls.append(("predict", self.get_params(), X, None))
+        first = X[X.columns[0]].to_numpy(dtype=float)
+        near = -np.abs(first[:, None] - self.means_)
+        shares = np.exp(np.nan_to_num(near))
+        return shares / shares.sum(1, keepdims=True)
+
+
+class Means(RegressorMixin, BaseEstimator):
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+class Huge(Means):
+    """Says finite numbers whose squares are not."""
+
+    def predict(self, X):
+        return np.full(len(X), 1e200)
+
+
+class Sure(Centroids):
+    """Says a class, and no probability."""
+
+    predict_proba = property()
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[-1])
+
+
+class Broken(Centroids):
+    """Fails if a certain row is to be learned from."""
+
+    def fit(self, X, y):
+        if 0 in X.index:
+            msg = "row 0\n  is   odd"
+            raise RuntimeError(msg)
+        return super().fit(X, y)
+
+
+class Lost(Centroids):
+    """Fails where the first column is missing."""
+
+    def predict_proba(self, X):
+        if X[X.columns[0]].isna().all():
+            msg = "nothing there"
+            raise ValueError(msg)
+        return super().predict_proba(X)
+
+
+class Nothing(Centroids):
+    def predict_proba(self, X):
+        return super().predict_proba(X) * np.nan
+
+
+class Warning_(Centroids):
+    def fit(self, X, y):
+        warnings.warn("mind the gap", UserWarning, stacklevel=1)
+        return super().fit(X, y)
+
+
+def make_methods(**kinds):
+    """Return methods of the usual keys and titles, of other estimators."""
+    return MappingProxyType(
+        {
+            key: Method(
+                key,
+                METHODS[key].title,
+                lambda task, seed, body, kind=kind: kind(seed),
+                tasks=METHODS[key].tasks,
+            )
+            for key, kind in kinds.items()
+        }
+    )
+
+
+@pytest.fixture
+def use(monkeypatch):
+    """Put quick estimators in the places of methods, and return their calls."""
+
+    def replace(**kinds):
+        made = make_methods(**kinds)
+        for module in (comparison, run, results):
+            monkeypatch.setattr(module, "METHODS", made)
+        monkeypatch.setattr(comparison, "find_versions", lambda key: {key: "1.2"})
+        Centroids.calls = []
+        return Centroids.calls
+
+    return replace
+
+
+@pytest.fixture
+def table():
+    stream = np.random.RandomState(0)
+    X = pd.DataFrame(
+        {
+            "number": stream.randn(60),
+            EVIL: stream.choice(["x", "y"], 60),
+            "whole": stream.randint(5, size=60),
+        }
+    )
+    y = np.where(X["number"] + 0.5 * stream.randn(60) > 0, "yes", "no")
+    X.loc[::7, "number"] = np.nan
+    X.loc[::11, EVIL] = None
+    return X, y
+
+
+def compare(table, **options):
+    X, y = table
+    options = {"task": "classification", "n_folds": 3} | options
+    return compare_methods(X, y, **options)
+
+
+# --- folds and fits
+
+
+def test_all_methods_see_the_same_rows_and_never_those_they_are_tested_on(use, table):
+    calls = use(lacunet=Centroids, hgb=Centroids)
+    compare(table, methods=["lacunet", "hgb"])
+    fits = [set(X.index) for kind, _, X, _ in calls if kind == "fit"]
+    tests = [set(X.index) for kind, _, X, _ in calls if kind == "predict"]
+    assert len(fits) == len(tests) == 6
+    for place in range(0, 6, 2):
+        assert fits[place] == fits[place + 1]
+        assert tests[place] == tests[place + 1]
+        assert fits[place] | tests[place] == set(range(60))
+        assert not fits[place] & tests[place]
+
+
+def test_scores_are_those_of_score(use, table):
+    calls = use(hgb=Centroids)
+    found = compare(table, methods=["hgb"])
+    fits = [each for each in calls if each[0] == "fit"]
+    codes = (table[1] == "yes").astype(int)
+    for place, (_, _, X, y) in enumerate(fits):
+        model = Centroids().fit(X, y)
+        rest = table[0].drop(X.index)
+        expected = score(
+            "classification", codes[rest.index], model.predict_proba(rest), [0, 1]
+        )
+        for key, value in expected.items():
+            assert found.methods[0].scores[key].by_fold[place] == pytest.approx(value)
+
+
+def test_models_are_on_one_core_and_have_the_same_seed_in_a_fold(use, table):
+    calls = use(lacunet=Centroids, hgb=Centroids)
+    compare(table, methods=["lacunet", "hgb"])
+    parameters = [each[1] for each in calls if each[0] == "fit"]
+    assert {each["n_jobs"] for each in parameters} == {1}
+    seeds = [each["random_state"] for each in parameters]
+    assert seeds[0::2] == seeds[1::2]
+    assert len(set(seeds)) == 3
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_does_not(use, table):
+    use(lacunet=Centroids)
+
+    def scores(**options):
+        return compare(table, methods=["lacunet"], **options).methods[0].scores
+
+    assert scores() == scores(random_state=0) != scores(random_state=1)
+
+
+def global_states():
+    numpys = np.random.get_state()[1].tolist()  # noqa: NPY002
+    return numpys, torch.get_rng_state().tolist(), torch.get_num_threads()
+
+
+def test_nothing_outside_is_changed(use, table):
+    use(hgb=Centroids)
+    before = table[0].copy()
+    states = global_states()
+    compare(table, methods=["hgb"], drop_at_test=["number"])
+    assert global_states() == states
+    pd.testing.assert_frame_equal(table[0], before)
+
+
+def test_what_is_known_of_table_and_folds_is_kept(use, table):
+    use(lacunet=Centroids)
+    found = compare(table, methods=["lacunet"], n_repeats=2)
+    assert (found.n_rows, found.n_columns, found.classes) == (60, 3, ("no", "yes"))
+    assert found.share_missing == pytest.approx(15 / 180)
+    assert (found.n_folds, found.n_repeats, found.stratified) == (3, 2, True)
+    assert (found.n_train, found.n_test, found.seed) == (40, 20, 0)
+    assert len(found.methods[0].scores["auc"].by_fold) == 6
+    assert min(found.methods[0].seconds_by_fold) > 0
+    assert found.methods[0].seconds == np.median(found.methods[0].seconds_by_fold)
+    assert found.versions == {"lacunet": "1.2"}
+    assert found.findings[0].about == "best"
+
+
+def test_numbers_are_predicted_too(use, table):
+    use(lacunet=Means, hgb=Means)
+    y = table[0]["whole"].to_numpy(dtype=float)
+    found = compare((table[0], y), task="regression", methods=["lacunet", "hgb"])
+    assert [metric.key for metric in found.metrics] == ["rmse", "r2"]
+    assert found.methods[0].scores["rmse"] == found.methods[1].scores["rmse"]
+    # A mean is just what the trivial model says.
+    assert found.trivial["rmse"].mean == pytest.approx(
+        found.methods[0].scores["rmse"].mean
+    )
+    assert found.findings[0].head == "No method is better than knowing nothing"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.arange(60) % 3,
+        np.arange(60) % 2 == 0,
+        pd.Series(["a", "b"] * 30, dtype="category"),
+        np.array([True, False] * 30, dtype=object),
+        [EVIL, "b"] * 30,
+    ],
+    ids=["numbers", "truth values", "categories", "objects", "list"],
+)
+def test_classes_may_be_anything(use, table, y):
+    use(lacunet=Centroids)
+    found = compare((table[0], y), methods=["lacunet"])
+    assert len(found.classes) == len(set(y))
+    assert all(isinstance(name, str) for name in found.classes)
+    assert found.methods[0].failures == ()
+
+
+def test_a_class_that_was_not_learned_counts_against_all(use, table):
+    use(lacunet=Centroids)
+    y = table[1].copy()
+    y[3] = "maybe"
+    found = compare((table[0], y), methods=["lacunet"])
+    assert not found.stratified
+    (method,) = found.methods
+    assert method.failures == ()
+    assert None not in method.scores["log_loss"].by_fold
+    assert found.trivial["log_loss"].mean > 0
+    assert any("one row only" in note for note in found.notes)
+
+
+# --- hidden columns
+
+
+def test_a_hidden_column_is_missing_and_the_models_are_the_same(use, table):
+    calls = use(lacunet=Centroids)
+    found = compare(table, methods=["lacunet"], drop_at_test=["number", EVIL, "number"])
+    assert found.drop_at_test == ("number", EVIL)
+    assert [kind for kind, *_ in calls] == ["fit", *["predict"] * 3] * 3
+    for _, whole, without, other in (calls[i : i + 4] for i in range(0, 12, 4)):
+        pd.testing.assert_frame_equal(
+            without[2].drop(columns="number"), whole[2].drop(columns="number")
+        )
+        assert without[2]["number"].isna().all()
+        assert other[2][EVIL].isna().all()
+        assert list(other[2].columns) == list(whole[2].columns)
+    (method,) = found.methods
+    assert method.without["number"]["auc"].mean == 0.5  # it knows nothing else
+    assert method.without[EVIL] == dict(method.scores)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2],
+        [True, False],
+        ["a", "b"],
+        pd.Series(["a", "b"], dtype="category"),
+        pd.to_datetime(["2024-01-01", "2024-01-02"]),
+        pd.array([1, 2], dtype="Int64"),
+    ],
+)
+def test_columns_of_any_kind_can_be_hidden(values):
+    X = pd.DataFrame({"a": values, "b": [1.0, 2.0]})
+    hidden = hide_column(X, 0)
+    assert hidden["a"].isna().all()
+    assert hidden["b"].tolist() == [1, 2]
+    assert X["a"].notna().all()
+
+
+def test_a_column_that_is_never_missing_is_pointed_out(use, table):
+    use(lacunet=Centroids)
+    found = compare(table, methods=["lacunet"], drop_at_test=["number", "whole"])
+    assert found.notes == (
+        "'whole' is never missing in the table: no method could learn what to do then.",
+    )
+
+
+# --- failures
+
+
+def test_a_method_that_fails_on_a_fold_has_no_value_there(use, table):
+    use(lacunet=Centroids, hgb=Broken)
+    found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["whole"])
+    ours, broken = found.methods
+    assert broken.scores["auc"].by_fold.count(None) == 2
+    assert broken.seconds_by_fold.count(None) == 2
+    assert broken.seconds is not None
+    assert {each.why for each in broken.failures} == {"RuntimeError: row 0 is odd"}
+    assert {each.without for each in broken.failures} == {None}
+    assert ours.failures == ()
+    assert ours.scores["auc"].complete
+    assert found.notes[-1] == (
+        "HistGradientBoosting failed on 2 of 3 folds: RuntimeError: row 0 is odd"
+    )
+    assert found.tests == ()  # one fold only
+
+
+def test_a_method_that_fails_without_a_column_has_its_other_scores(use, table):
+    use(lacunet=Centroids, hgb=Lost)
+    found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["number"])
+    lost = found.methods[1]
+    assert lost.scores["auc"].complete
+    assert lost.without["number"]["auc"].mean is None
+    assert [each.without for each in lost.failures] == ["number"] * 3
+    assert lost.seconds is not None
+
+
+def test_predictions_that_are_no_numbers_are_a_failure(use, table):
+    use(lacunet=Centroids, hgb=Nothing)
+    found = compare(table, methods=["lacunet", "hgb"])
+    assert found.methods[1].scores["log_loss"].mean is None
+    assert len(found.methods[1].failures) == 3
+
+
+def test_scores_that_are_not_finite_are_a_failure(use, table):
+    use(lacunet=Means, hgb=Huge)
+    y = table[0]["whole"].to_numpy(dtype=float)
+    found = compare((table[0], y), task="regression", methods=["lacunet", "hgb"])
+    assert found.methods[1].scores["rmse"].mean is None
+    assert "expected finite numbers" in found.methods[1].failures[0].why
+
+
+def test_without_probabilities_there_is_only_accuracy(use, table):
+    use(lacunet=Centroids, karma=Sure)
+    found = compare(table, methods=["lacunet", "karma"])
+    scores = found.methods[1].scores
+    assert found.methods[1].failures == ()
+    assert scores["accuracy"].mean == pytest.approx((table[1] == "yes").mean())
+    assert (scores["log_loss"].mean, scores["auc"].mean) == (None, None)
+    assert {test.metric for test in found.tests} == {"accuracy"}
+
+
+def test_warnings_are_kept_once_and_not_shown(use, table):
+    use(lacunet=Warning_)
+    found = compare(table, methods=["lacunet"])
+    assert found.methods[0].warnings == ("mind the gap",)
+
+
+def test_libraries_that_are_not_installed_are_left_out(use, table, monkeypatch):
+    use(lacunet=Centroids, xgboost=Centroids)
+    monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
+    found = compare(table, methods=["lacunet", "xgboost"])
+    assert [method.key for method in found.methods] == ["lacunet"]
+    assert found.notes == (
+        "XGBoost is left out: it is not installed. Get it with pip install "
+        "'lacunet[boosting]'.",
+    )
+    with pytest.raises(ValueError, match="XGBoost is left out"):
+        compare(table, methods=["xgboost"])
+
+
+def test_methods_that_cannot_do_the_task_are_left_out(table):
+    chosen, notes = comparison._choose_methods(["karma", "hgb", "hgb"], "regression")
+    assert chosen == ["hgb"]
+    assert notes == ["karma is left out: it can't do a regression."]
+
+
+def test_the_default_methods_exist():
+    assert set(COMPARED) <= set(METHODS)
+    assert COMPARED[0] == "lacunet"
+
+
+# --- wide tables
+
+
+@pytest.mark.parametrize(("n_columns", "n_nearest"), [(30, None), (31, 25)])
+def test_chained_equations_take_some_columns_of_a_wide_table(use, n_columns, n_nearest):
+    calls = use(mice=Centroids)
+    X = pd.DataFrame(np.random.RandomState(0).randn(20, n_columns - 2)).add_prefix("c")
+    X["town"] = ["Rome", "Bonn"] * 10  # two levels
+    found = compare((X, [0, 1] * 10), methods=["mice"], n_folds=2)
+    assert {each[1]["n_nearest_features"] for each in calls} == {n_nearest}
+    told = [note for note in found.notes if "mice regresses each column on 25" in note]
+    assert len(told) == (n_nearest is not None)
+
+
+def test_the_real_imputer_takes_the_limit():
+    from lacunet.experiments._columns import set_parts
+
+    model = set_parts(METHODS["mice"](), {"n_nearest_features": 25})
+    limits = [
+        value
+        for name, value in model.get_params().items()
+        if name.endswith("n_nearest_features")
+    ]
+    assert limits == [25]
+
+
+def test_what_is_odd_about_the_table_is_told_once(use, table):
+    use(lacunet=Centroids)
+    X = table[0].assign(same=1.0)
+    found = compare((X, table[1]), methods=["lacunet"])
+    (note,) = found.notes
+    assert "one value only: ['same']" in note
+
+
+# --- progress
+
+
+def test_progress_is_told_for_each_method_and_fold(use, table):
+    use(lacunet=Centroids, hgb=Broken)
+    seen = []
+    compare(table, methods=["lacunet", "hgb"], on_fold=lambda *each: seen.append(each))
+    assert [each[:4] for each in seen] == [
+        (1 + 2 * fold + i, 6, key, fold)
+        for fold in range(3)
+        for i, key in enumerate(["lacunet", "hgb"])
+    ]
+    assert sorted(seen[0][4]) == ["accuracy", "auc", "log_loss"]
+    assert sum(each[4] == {} for each in seen) == 2
+
+
+def test_an_interrupt_goes_through(use, table):
+    use(lacunet=Centroids)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(table, methods=["lacunet"], on_fold=stop)
+
+
+def test_a_process_that_was_ended_is_told_with_what_to_do(use, table, monkeypatch):
+    use(lacunet=Centroids)
+
+    def die(*_):
+        msg = "What was finished is kept."
+        raise LacunetError(msg)
+        yield
+
+    monkeypatch.setattr(comparison, "work_through", die)
+    with pytest.raises(LacunetError, match="fewer jobs, or with fewer rows"):
+        compare(table, methods=["lacunet"], n_jobs=2)
+
+
+# --- records
+
+
+def test_the_record_is_plain_json(use, table):
+    use(lacunet=Centroids, hgb=Broken)
+    found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["number"])
+    plain = found.as_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["methods"][0]["scores"]["auc"]["by_fold"] == list(
+        found.methods[0].scores["auc"].by_fold
+    )
+    assert plain["drop_at_test"] == ["number"]
+    assert plain["findings"][0]["head"] == found.findings[0].head
+    assert plain.keys() == asdict(found).keys()
+
+
+def test_methods_are_ordered_by_score_with_those_that_failed_last(use, table):
+    use(lacunet=Centroids, hgb=Broken, karma=Sure)
+    found = compare(table, methods=["hgb", "karma", "lacunet"])
+    _, accuracy, _ = found.metrics
+    assert [m.key for m, _ in found.ordered(accuracy)] == ["lacunet", "karma", "hgb"]
+    assert found.ours is found.methods[2]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"task": "ranking"}, ValueError, "task='ranking'"),
+        ({"n_folds": 1}, ValueError, "n_folds=1, but expected at least 2"),
+        ({"n_folds": 2.5}, TypeError, "n_folds"),
+        ({"n_repeats": 0}, ValueError, "n_repeats=0"),
+        ({"n_jobs": 0}, ValueError, "n_jobs=0"),
+        ({"methods": "hgb"}, TypeError, r"expected a list: \['hgb'\]"),
+        ({"methods": ["guess"]}, ValueError, "a method='guess', but expected one of"),
+        ({"methods": []}, ValueError, "at least one that can run. There are none"),
+        ({"drop_at_test": "age"}, TypeError, r"expected a list: \['age'\]"),
+        ({"drop_at_test": ["age"]}, ValueError, "columns of X: 'number'"),
+    ],
+)
+def test_bad_options_are_refused(table, options, error, words):
+    with pytest.raises(error, match=words):
+        compare(table, **options)
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "words"),
+    [
+        (["a"] * 60, "classification", "1 classes, but expected at least 2"),
+        (["a", "b"] * 20, "classification", r"shape \(40,\), but expected \(60,\)"),
+        (["a", "b", None] * 20, "classification", "missing values"),
+        ([1.0, np.nan] * 30, "regression", "missing values"),
+        (np.ones((60, 2)), "regression", r"shape \(60, 2\)"),
+    ],
+)
+def test_bad_targets_are_refused(table, y, task, words):
+    with pytest.raises(ValueError, match=words):
+        compare((table[0], y), task=task, methods=["hgb"])
+
+
+def test_tables_that_no_method_can_take_are_refused(table):
+    with pytest.raises(TypeError, match="DataFrame"):
+        compare((table[0].to_numpy(), table[1]))
+    X = table[0].assign(lists=[[1]] * 60)
+    with pytest.raises((TypeError, ValueError), match="lists"):
+        compare((X, table[1]), methods=["hgb"])
+
+
+# --- the real methods
+
+
+@pytest.mark.slow
+def test_all_methods_take_all_kinds_of_columns(table):
+    X, y = table
+    X = X.assign(day=pd.date_range("2024-01-01", periods=60), flag=[True, False] * 30)
+    found = compare((X, y), n_folds=2, drop_at_test=["number", EVIL, "day", "flag"])
+    assert [method.failures for method in found.methods] == [()] * len(found.methods)
+    for method in found.methods:
+        assert method.scores["log_loss"].mean < 2
+        assert {scores["auc"].complete for scores in method.without.values()} == {True}
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_numbers(table):
+    one, two = (
+        compare(table, methods=["hgb", "mean"], n_folds=2, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    )
+    assert [each.scores for each in one.methods] == [
+        each.scores for each in two.methods
+    ]
+    assert one.tests == two.tests
+
+
+SCRIPT = """
+import numpy as np, pandas as pd
+from lacunet.evaluation import compare_methods
+if __name__ == "__main__":
+    X = pd.DataFrame(np.random.RandomState(0).randn(3000, 20)).add_prefix("c")
+    try:
+        compare_methods(
+            X, np.arange(3000) % 2, task="classification", methods=["hgb", "mice"],
+            n_jobs=2, on_fold=lambda *_: print("begun", flush=True),
+        )
+    except KeyboardInterrupt:
+        print("ended", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_all_processes_without_a_word(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "begun\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
+    out, err = process.communicate(timeout=120)
+    assert out.splitlines()[-1] == "ended"
+    assert (err, process.returncode) == ("", 0)
+    assert is_gone(process.pid)
+
+
+def is_gone(group, patience=30):
+    """Return whether a group of processes is gone, as soon as it has been reaped."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False

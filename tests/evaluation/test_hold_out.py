@@ -1,0 +1,339 @@
+"""Models fitted on some rows and judged by the others."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+from sklearn.metrics import accuracy_score, log_loss
+
+from lacunet import IncompleteGaussianMixture, LacunetClassifier
+from lacunet.baselines import BoostedClassifier, BoostedRegressor
+from lacunet.evaluation import METRICS, hold_out, score
+from lacunet.evaluation._splitting import split_rows
+
+# Fits in a moment: what is judged need not be good.
+QUICK = {
+    "n_networks": 1,
+    "max_epochs": 2,
+    "density": IncompleteGaussianMixture(1),
+    "on_unseen_missing": "raise",
+}
+
+
+def classifier(**options):
+    return small.classifier(**{**QUICK, **options})
+
+
+def regressor(**options):
+    return small.regressor(**{**QUICK, **options})
+
+
+def judge(X, y, task="classification", **options):
+    model = classifier() if task == "classification" else regressor()
+    return hold_out(model, X, y, task=task, **options)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, codes = small.frame(90)
+    return X, np.array(["ill", "well"])[codes]
+
+
+@pytest.fixture(scope="module")
+def parts(table):
+    return split_rows(table[1], "classification", test_size=0.2, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def steps():
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(table, steps):
+    X, y = table
+    unlabelled, _ = small.frame(20, seed=1)
+    return judge(X, y, X_unlabelled=unlabelled, random_state=3, on_step=steps.append)
+
+
+@pytest.fixture(scope="module")
+def number():
+    """Return a table, numbers, and what was found of them."""
+    X, _ = small.numbers(60)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    y = np.nan_to_num(X[:, 0]) * 10
+    return frame, y, judge(frame, y, "regression")
+
+
+# --- rows and models
+
+
+def test_rows_are_counted(found, parts, table):
+    assert (found.n_train, found.n_test, found.n_columns) == (72, 18, 7)
+    assert (len(parts[0]), len(parts[1])) == (72, 18)
+    assert found.n_unlabelled == 20
+    counts = {each.name: (each.n_train, each.n_test) for each in found.classes}
+    for name, numbers in counts.items():
+        assert numbers == tuple((table[1][part] == name).sum() for part in parts)
+    assert list(counts) == ["ill", "well"]
+
+
+def test_ours_has_learned_from_the_other_rows_alone(found, table, parts):
+    X, y = table
+    train, test = parts
+    unlabelled, _ = small.frame(20, seed=1)
+    same = classifier().fit(X.iloc[train], y[train], X_unlabelled=unlabelled)
+    same.on_unseen_missing = "use"
+    shares = same.predict_proba(X.iloc[test])
+    assert found.scores["lacunet"] == score(
+        "classification", y[test], shares, ["ill", "well"]
+    )
+
+
+def test_the_others_have_learned_from_the_same_rows(found, table, parts):
+    X, y = table
+    train, test = parts
+    trees = BoostedClassifier("hgb", random_state=3).fit(X.iloc[train], y[train])
+    shares = trees.predict_proba(X.iloc[test])
+    assert found.scores["hgb"]["log_loss"] == pytest.approx(log_loss(y[test], shares))
+    frequent = (y[train] == "well").mean()
+    trivial = np.tile([1 - frequent, frequent], (len(test), 1))
+    expected = log_loss(y[test], trivial)
+    assert found.scores["trivial"]["log_loss"] == pytest.approx(expected)
+
+
+def test_rows_without_a_target_reach_ours(table):
+    seen = {}
+
+    class Spy(LacunetClassifier):
+        def fit(self, X, y, **more):
+            seen.update(more, n_rows=len(X))
+            return super().fit(X, y, **more)
+
+    Spy.__init__ = LacunetClassifier.__init__
+    X, y = table
+    settings = {**QUICK, "hidden_layer_sizes": (4,), "random_state": 0}
+    unlabelled = X[:5]
+    hold_out(Spy(**settings), X, y, task="classification", X_unlabelled=unlabelled)
+    assert seen["X_unlabelled"] is unlabelled
+    assert seen["n_rows"] == 72
+
+
+def test_the_model_that_was_given_is_left_alone_and_the_fitted_one_is_returned(table):
+    X, y = table
+    model = classifier()
+    found = hold_out(model, X[:30], y[:30], task="classification")
+    assert not hasattr(model, "density_")
+    assert found.model is not model
+    assert found.model.on_unseen_missing == "raise"  # but judging used them
+    assert found.model.classes_.tolist() == ["ill", "well"]
+
+
+def test_steps_are_told(found, steps):
+    assert steps == [
+        "fitting lacunet on 72 rows",
+        "fitting HistGradientBoosting on 72 rows",
+        "fitting trivial model on 72 rows",
+        "judging by 18 rows",
+        "hiding one column after the other",
+    ]
+    assert set(found.seconds) == {"lacunet", "hgb", "trivial"}
+    assert min(found.seconds.values()) > 0
+
+
+# --- what is told of them
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_scores_and_leads_go_together(task, found, number):
+    of = found if task == "classification" else number[-1]
+    first = METRICS[task][0].key
+    for name, scores in of.scores.items():
+        assert of.estimates[name].value == pytest.approx(scores[first])
+    for name, lead in of.leads.items():
+        gap = of.scores[name][first] - of.scores["lacunet"][first]
+        assert lead.value == pytest.approx(gap)
+
+
+def test_classes_that_were_chosen_are_counted(found, table, parts):
+    right = sum(found.confusion[i][i] for i in range(2))
+    assert right / 18 == pytest.approx(found.scores["lacunet"]["accuracy"])
+    y = table[1][parts[1]]
+    assert [sum(row) for row in found.confusion] == [
+        (y == "ill").sum(),
+        (y == "well").sum(),
+    ]
+
+
+def test_reliability_is_of_the_second_class(found, table, parts):
+    X, y = table[0].iloc[parts[1]], table[1][parts[1]]
+    found.model.on_unseen_missing = "use"
+    said = found.model.predict_proba(X)[:, 1]
+    bins = found.reliability["lacunet"].bins
+    assert sum(each.n_rows for each in bins) == 18
+    predicted = sum(each.n_rows * each.predicted for each in bins)
+    assert predicted == pytest.approx(said.sum())
+    happened = sum(each.n_rows * each.observed for each in bins)
+    assert happened == pytest.approx((y == "well").sum())
+
+
+def test_reliability_of_several_classes_is_of_the_likeliest():
+    X, _ = small.numbers(60)
+    found = judge(pd.DataFrame(X).add_prefix("c"), np.arange(60) % 3)
+    curve = found.reliability["lacunet"].bins
+    right = sum(each.n_rows * each.observed for each in curve) / found.n_test
+    assert right == pytest.approx(found.scores["lacunet"]["accuracy"])
+    said = sum(each.n_rows * each.predicted for each in curve) / found.n_test
+    assert said == pytest.approx(found.mean_confidence)
+
+
+def test_losses_by_holes_add_up_to_that_of_all_rows(found):
+    for name in ("lacunet", "hgb"):
+        total = sum(each.n_rows * each.losses[name].value for each in found.by_holes)
+        assert total / found.n_test == pytest.approx(found.estimates[name].value)
+
+
+def test_a_column_is_lost_when_it_is_hidden_in_the_rows_held_out(found, table, parts):
+    X, y = table[0].iloc[parts[1]], table[1][parts[1]]
+    assert len(found.importance.columns) == 7
+    found.model.on_unseen_missing = "use"
+    for each in found.importance.columns:
+        shares = found.model.predict_proba(X.assign(**{each.name: None}))
+        lost = log_loss(y, shares) - found.scores["lacunet"]["log_loss"]
+        assert each.lost.value == pytest.approx(lost, abs=1e-9)
+
+
+def test_columns_without_holes_and_without_values_are_named(table):
+    X, y = table
+    X = X.assign(nothing=np.nan)
+    with pytest.warns(UserWarning, match="without one observed value"):
+        found = judge(X[:30], y[:30])
+    assert found.never_missing == ("flag",)
+    assert found.empty == ("nothing",)
+    lost = {each.name: each.lost.value for each in found.importance.columns}
+    assert lost["nothing"] == 0.0
+
+
+def test_the_learning_curve_is_that_of_the_model(found):
+    history = found.model.history_
+    assert found.n_epochs == len(history) == 2
+    assert [step.valid_loss for step in found.learning] == [
+        epoch.valid_loss for epoch in history
+    ]
+    assert (found.max_epochs, found.time_limit) == (2, None)
+
+
+def test_a_regression_has_residuals_and_no_classes(number):
+    X, y, found = number
+    train, test = split_rows(y, "regression", test_size=0.2, random_state=0)
+    said = BoostedRegressor("hgb").fit(X.iloc[train], y[train]).predict(X.iloc[test])
+    assert found.agreement["hgb"].bias == pytest.approx((y[test] - said).mean())
+    ours = found.model.predict(X.iloc[test])
+    middle = found.agreement["lacunet"].residuals[2]
+    assert middle == pytest.approx(np.median(y[test] - ours))
+    assert (found.classes, found.confusion, found.reliability) == ((), (), {})
+    trivial = np.sqrt(np.mean((y[test] - y[train].mean()) ** 2))
+    assert found.scores["trivial"]["rmse"] == pytest.approx(trivial)
+
+
+def test_everything_but_the_model_is_plain(found, number):
+    for each in (found, number[-1]):
+        plain = json.loads(json.dumps(each.as_dict(), allow_nan=False))
+        assert "model" not in plain
+        assert plain["n_epochs"] == 2
+        assert plain["findings"][0]["about"] == "scores"
+        assert plain["scores"]["lacunet"] == each.scores["lacunet"]
+
+
+# --- odd tables
+
+
+def odd_tables():
+    X, y = small.numbers(30)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    lone = np.array(["no"] * 29 + ["once"])
+    constant = np.full(30, 7.0)
+    truth = pd.array(y.astype(bool), dtype="boolean")
+    yield "one row of a class", frame, lone, "classification"
+    yield "ten rows", frame[:10], y[:10], "classification"
+    yield "one column", frame[["a"]], y, "classification"
+    yield "truth values", frame, truth, "classification"
+    yield "constant target", frame, constant, "regression"
+    yield "four rows", frame[:4], np.arange(4.0), "regression"
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "task"), [pytest.param(*each[1:], id=each[0]) for each in odd_tables()]
+)
+@pytest.mark.filterwarnings("ignore:Got")
+def test_odd_tables_are_judged_all_the_same(X, y, task):
+    found = judge(X, y, task)
+    assert found.n_train + found.n_test == len(X)
+    assert json.dumps(found.as_dict(), allow_nan=False)
+    assert all(np.isfinite(each.value) for each in found.estimates.values())
+
+
+def test_a_class_of_one_row_is_learned_from_and_warned_of_once():
+    _, X, y, _ = next(odd_tables())
+    with pytest.warns(UserWarning, match="one row only") as caught:
+        found = judge(X, y)
+    assert len(caught) == 1
+    assert [(each.n_train, each.n_test) for each in found.classes] == [(23, 6), (1, 0)]
+    assert found.scores["lacunet"]["auc"] is None
+    assert found.confusion[1] == (0, 0)
+
+
+def test_a_class_that_no_row_was_held_out_of_has_a_place():
+    X, _ = small.numbers(12)
+    y = np.array([*"aaaaaabbbccd"])
+    with pytest.warns(UserWarning, match="one row only"):
+        found = judge(pd.DataFrame(X).add_prefix("c"), y, test_size=0.1)
+    assert [each.name for each in found.classes] == [*"abcd"]
+    assert sum(map(sum, found.confusion)) == found.n_test == 2
+    assert found.scores["lacunet"]["accuracy"] == pytest.approx(
+        sum(found.confusion[i][i] for i in range(4)) / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "task", "error", "match"),
+    [
+        (classifier(), 0, 0, "regression", ValueError, "task='regression' and a model"),
+        (regressor(), 0, 0, "classification", ValueError, "LacunetRegressor, but"),
+        (classifier(), 0, 0, "both", ValueError, "task='both'"),
+        (classifier(), np.eye(3), 0, "classification", TypeError, "type ndarray"),
+        (
+            classifier(),
+            pd.DataFrame({"a": [1, 2]}),
+            [1],
+            "classification",
+            ValueError,
+            "inconsistent",
+        ),
+        (
+            regressor(),
+            pd.DataFrame({"a": [1, 2]}),
+            [1, None],
+            "regression",
+            ValueError,
+            "missing",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(model, X, y, task, error, match):
+    with pytest.raises(error, match=match):
+        hold_out(model, X, y, task=task)
+
+
+@pytest.mark.slow
+def test_a_column_that_decides_is_found_and_ours_learns():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(rng.randn(600, 3), columns=[*"abc"])
+    y = np.where(X["b"] + 0.3 * rng.randn(600) > 0, "yes", "no")
+    X = X.mask(rng.rand(600, 3) < 0.2)
+    found = hold_out(LacunetClassifier(random_state=0), X, y, task="classification")
+    assert found.importance.columns[0].name == "b"
+    assert found.leads["trivial"].is_sure
+    assert accuracy_score(y, found.model.predict(X)) > 0.8
