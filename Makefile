@@ -7,7 +7,7 @@ PYTEST_ARGS ?= # for instance -m slow
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-estimators docs
+.PHONY: help demo test check format bench bench-estimators results docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ bench: $(ENV) ## measure speed and memory; prints a table
 bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names a local data folder
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,data]"
 	$(BIN)/python -m benchmarks.estimators
+
+results: $(ENV) ## make docs/results.md of the committed results
+	$(BIN)/lacunet report results --format md -o docs/results.md --force
 
 docs: $(ENV) ## check the links of README.md and docs
 	$(BIN)/python docs/check_links.py

@@ -8,6 +8,7 @@ import pytest
 
 from lacunet.exceptions import LacunetError
 from lacunet.experiments import load_experiment, run_experiment
+from lacunet.experiments.claims import judge_claims
 from lacunet.report import _experiments, _page, write_report
 from lacunet.results import ResultFile
 
@@ -167,9 +168,13 @@ def test_names_that_look_like_markup_are_shown_as_text(
         assert ">$x_1$<" in drawing
 
 
-def test_markdown_has_the_tables_and_nothing_else(results, tmp_path):
+def test_markdown_has_the_tables_and_the_claims(results, tmp_path):
     text = write_report(results, tmp_path / "out.md", format="md").read_text("utf-8")
-    assert re.findall("^## (.*)$", text, re.MULTILINE) == HEADINGS[:4]
+    found = re.findall("^## (.*)$", text, re.MULTILINE)
+    assert found == [*HEADINGS[:4], "Claims"]
+    claims = text[text.index("## Claims") :]
+    assert claims.count("\n| ") == 1 + len(judge_claims(results))
+    assert "| holds |" in claims
     assert re.findall("^### (.*)$", text, re.MULTILINE) == [
         "Protocol paper",
         "Authors' protocol",

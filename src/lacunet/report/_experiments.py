@@ -21,7 +21,11 @@ from lacunet.report._tables import (
     show_slice,
     show_title,
 )
-from lacunet.report._verdicts import find_verdicts, make_claims_section
+from lacunet.report._verdicts import (
+    find_verdicts,
+    make_claims_section,
+    make_claims_sheet,
+)
 
 TITLE = "Processing of missing data by neural networks, reproduced"
 SUBTITLE = (
@@ -52,7 +56,7 @@ def make_page(folder: Folder) -> Page:
 
 
 def make_markdown(folder: Folder) -> str:
-    """Return the tables of a folder of results.
+    """Return the tables of a folder of results, and the claims as one more.
 
     Parameters
     ----------
@@ -66,6 +70,8 @@ def make_markdown(folder: Folder) -> str:
 
 
 def _paragraphs(folder: Folder) -> Iterator[str]:
+    yield f"# {TITLE}"
+    yield f"{SUBTITLE}. Made by `lacunet report FOLDER --format md`."
     for name in TABLES:
         experiment = load_experiment(name)
         slices = folder.slices(experiment)
@@ -82,6 +88,8 @@ def _paragraphs(folder: Folder) -> Iterator[str]:
         if standing is not None:
             yield f"## Tables 4 and 6 together, {escape(part.title.lower())}"
             yield to_markdown(make_ranks_sheet(standing))
+    yield "## Claims"
+    yield to_markdown(make_claims_sheet(find_verdicts(folder)))
 
 
 def _table(part: Slice, slices: list[Slice]) -> str:

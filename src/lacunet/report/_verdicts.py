@@ -3,7 +3,18 @@
 from collections import Counter
 from typing import Any
 
-from lacunet.report._blocks import Card, Cards, Section, Text, Tone
+from lacunet.report._blocks import (
+    Card,
+    Cards,
+    Column,
+    Entry,
+    Line,
+    Lines,
+    Section,
+    Sheet,
+    Text,
+    Tone,
+)
 from lacunet.report._folder import Folder
 from lacunet.report._words import show_count, show_number
 
@@ -46,6 +57,29 @@ def make_claims_section(verdicts: tuple[Any, ...]) -> Section:
         (Text(count_verdicts(verdicts)), Cards(cards)),
         lead="What the paper states, and what the results say to it",
     )
+
+
+def make_claims_sheet(verdicts: tuple[Any, ...]) -> Sheet:
+    """Return the claims as a table.
+
+    Parameters
+    ----------
+    verdicts : tuple of Verdict
+
+    Returns
+    -------
+    Sheet
+    """
+    lines = tuple(
+        Line(
+            verdict.claim.statement,
+            tuple(map(Entry, (verdict.claim.place, verdict.outcome, verdict.why))),
+        )
+        for verdict in verdicts
+    )
+    columns = tuple(map(Column, ("in the paper", "verdict", "what the results say")))
+    caption = count_verdicts(verdicts)
+    return Sheet("statement", columns, (Lines(lines),), caption)
 
 
 def count_verdicts(verdicts: tuple[Any, ...]) -> str:

@@ -1,0 +1,98 @@
+"""Settings of our autoencoders of table 1, judged by training images held back.
+
+python -m benchmarks.digits [--part same wide]
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cells import write_whole
+from benchmarks.machine import describe_machine
+from benchmarks.table import format_table
+from benchmarks.timing import CPU, threads
+from lacunet.density import IncompleteGaussianMixture
+from lacunet.experiments._autoencoders import (
+    AUTOENCODERS,
+    METRICS,
+    N_COMPONENTS,
+    NETWORK,
+    find_errors,
+)
+from lacunet.experiments._sources import Images, load_images
+from lacunet.experiments._table_1 import EXPERIMENT
+
+OUT = Path("results/benchmarks/digits.json")
+N_TRAIN, N_HELD_BACK = 20_000, 5_000  # the first and the last training images
+EPOCHS = 15
+DIAGONAL = IncompleteGaussianMixture(N_COMPONENTS, tol=1.0)
+# Methods of table 1, and what is changed of them.
+SAME: dict[str, tuple[str, dict[str, Any]]] = {
+    "paper": ("paper", {}),
+    "patch in 1/4": ("lacunet", {"masked_fraction": 0.25}),
+    "patch in 1/10": ("lacunet", {"masked_fraction": 0.1}),
+    "patch in 1/10, diagonal": (
+        "lacunet",
+        {"masked_fraction": 0.1, "density": DIAGONAL, "train_density": True},
+    ),
+}
+WIDE: dict[str, tuple[str, dict[str, Any]]] = {
+    "wide, patch in 1/10": ("lacunet-wide", {"masked_fraction": 0.1}),
+    "wide, patch in 1/4": ("lacunet-wide", {"masked_fraction": 0.25}),
+}
+PARTS = {"same": SAME, "wide": WIDE}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Train each setting that the file lacks, and print all errors."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    options = parser.parse_args(argv)
+    report = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name, (method, changes) in [
+        item for part in options.part for item in PARTS[part].items()
+    ]:
+        if name in report:
+            continue
+        report[name] = train(method, changes, options.epochs)
+        write_whole(options.out, json.dumps(report, indent=2) + "\n")
+        print(name, report[name], flush=True)
+    body = [
+        [name, *(f"{row[metric]:.5f}" for metric in METRICS), f"{row['cpu']:.0f}"]
+        for name, row in report.items()
+    ]
+    print(format_table(["setting", "total", "inside", "outside", "CPU s"], body))
+
+
+def train(method: str, changes: dict[str, Any], epochs: int) -> dict[str, Any]:
+    """Return the errors of a setting on images held back, and what it took."""
+    images = hold_back()
+    model = AUTOENCODERS[method](**NETWORK, random_state=0)
+    given = {"max_epochs": epochs, "batch_size": 64, "image_shape": (28, 28)}
+    model.set_params(**EXPERIMENT.parameters, **given, **changes)
+    with threads(1):
+        begin = CPU()
+        model.fit(images.train)
+        seconds = CPU() - begin
+    errors = find_errors(model.reconstruct(images.test), images)
+    return {**errors, "cpu": seconds, "epochs": epochs, **describe_machine()}
+
+
+def hold_back() -> Images:
+    """Return the first training images, with the last in the place of the test."""
+    given = load_images("mnist", 0)
+    first, last = slice(N_TRAIN), slice(-N_HELD_BACK, None)
+    return Images(
+        given.train[first],
+        given.train[last],
+        given.original[first],
+        given.original[last],
+    )
+
+
+if __name__ == "__main__":
+    main()
