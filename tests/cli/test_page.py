@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from lacunet.cli._estimator_options import FLAGS
 from lacunet.cli._main import lacunet
+from lacunet.cli._tables import READING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
 COMMON = {"--quiet", "--json", "--debug", "--help"}
+OF_READING = {name for name, *_ in READING}
+OF_ESTIMATORS = {flag.name for flag in FLAGS}
 
 
 def examples():
@@ -23,12 +27,14 @@ def section(name):
 
 def options_of(name):
     parameters = lacunet.commands[name].params
-    return {each.opts[-1] for each in parameters if each.opts[0].startswith("-")}
+    found = {each.opts[-1] for each in parameters if each.opts[0].startswith("-")}
+    return found - OF_READING - OF_ESTIMATORS - COMMON
 
 
 @pytest.mark.parametrize("line", examples())
 def test_examples_are_understood(line):
-    program, name, *arguments = shlex.split(line)
+    between = re.search(r"lacunet [^|]*", line)[0]  # of pipes
+    program, name, *arguments = shlex.split(between)
     assert program == "lacunet"
     assert lacunet.commands[name].make_context(name, arguments).params
 
@@ -37,8 +43,20 @@ def test_examples_are_understood(line):
 def test_each_command_has_a_section_with_examples_and_all_options(name):
     text = section(name)
     assert f"```console\nlacunet {name}" in text
-    named = set(re.findall(r"^\| .*?`(--[a-z]+)` \|", text, re.MULTILINE))
-    assert named == options_of(name) - COMMON
+    rows = re.findall(r"^\| (`-.*?) \|", text, re.MULTILINE)
+    named = {option for row in rows for option in re.findall("`(--[a-z-]+)`", row)}
+    # What is set by default is named by what turns it off.
+    assert {each.replace("--no-", "--") for each in named} == options_of(name)
+
+
+def test_options_for_reading_are_named_and_all_readers_have_them():
+    text = section("Options for reading")
+    assert set(re.findall(r"^\| `(--[a-z]+)` \|", text, re.MULTILINE)) == OF_READING
+    for name in ("profile", "fit", "predict", "impute", "compare"):
+        parameters = {
+            opt for each in lacunet.commands[name].params for opt in each.opts
+        }
+        assert parameters >= OF_READING
 
 
 def test_options_of_all_commands_are_named():

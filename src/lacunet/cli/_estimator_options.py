@@ -27,7 +27,7 @@ class _Flag(NamedTuple):
 
 
 _YES_NO_AUTO = click.Choice(("auto", "yes", "no"))
-_FLAGS = (
+FLAGS = (
     _Flag("--n-networks", click.IntRange(min=1), "Networks that are averaged."),
     _Flag("--hidden-layer-sizes", str, "Such as 64,64.", _sizes),
     _Flag("--activation", str, "Such as relu, gelu, tanh."),
@@ -86,7 +86,7 @@ def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def gather(*given: Any, **options: Any) -> Any:
-        fields = [flag.name.removeprefix("--").replace("-", "_") for flag in _FLAGS]
+        fields = [flag.name.removeprefix("--").replace("-", "_") for flag in FLAGS]
         chosen = {field: options.pop(field) for field in fields}
         parameters = {
             name: value for name, value in chosen.items() if value is not None
@@ -94,7 +94,7 @@ def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*given, parameters=parameters, **options)
 
     decorated: Callable[..., Any] = gather
-    for flag in reversed(_FLAGS):
+    for flag in reversed(FLAGS):
         decorated = click.option(
             flag.name, type=flag.type, callback=flag.read, help=flag.text
         )(decorated)

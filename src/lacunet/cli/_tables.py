@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STANDARD = "-"  # in place of a file: standard input or output
 _MOST_COLUMNS = 40  # listed at a terminal
 
-_READING = (
+READING = (
     ("--missing", True, "A cell that means missing, beside the usual ones."),
     ("--drop", True, "A column to leave out."),
     ("--categorical", True, "A column whose values are names, not numbers."),
@@ -41,12 +41,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def read(*given: Any, **options: Any) -> Any:
         from lacunet.tables import ReadOptions
 
-        fields = [name.removeprefix("--") for name, _, _ in _READING]
+        fields = [name.removeprefix("--") for name, _, _ in READING]
         chosen = {field: options.pop(field) for field in fields}
         return command(*given, reading=ReadOptions(**chosen), **options)
 
     decorated: Callable[..., Any] = read
-    for name, multiple, text in reversed(_READING):
+    for name, multiple, text in reversed(READING):
         more = " May be given again." if multiple else ""
         metavar = "NAME" if name in ("--drop", "--categorical") else "TEXT"
         decorated = click.option(
