@@ -12,8 +12,7 @@ from lacunet.cli._tables import READING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
 COMMON = {"--quiet", "--json", "--debug", "--help"}
-OF_READING = {name for name, *_ in READING}
-OF_ESTIMATORS = {flag.name for flag in FLAGS}
+OF_READING, OF_ESTIMATORS = set(READING), set(FLAGS)
 
 
 def examples():

@@ -1,10 +1,12 @@
 """Parameters of the estimators as options of a command."""
 
-import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import click
+
+from lacunet.cli._options import gathered
 
 
 def _sizes(
@@ -19,55 +21,66 @@ def _sizes(
         raise click.BadParameter(msg, context, parameter) from error
 
 
-class _Flag(NamedTuple):
-    name: str
-    type: Any
-    text: str
-    read: Any = None
-
-
-_YES_NO_AUTO = click.Choice(("auto", "yes", "no"))
-FLAGS = (
-    _Flag("--n-networks", click.IntRange(min=1), "Networks that are averaged."),
-    _Flag("--hidden-layer-sizes", str, "Such as 64,64.", _sizes),
-    _Flag("--activation", str, "Such as relu, gelu, tanh."),
-    _Flag("--dropout", click.FloatRange(0, 1, max_open=True), "Between layers."),
-    _Flag("--max-epochs", click.IntRange(min=1), "At most so many passes."),
-    _Flag("--batch-size", click.IntRange(min=1), "Rows of a step."),
-    _Flag("--lr", click.FloatRange(0, min_open=True), "Learning rate."),
-    _Flag("--weight-decay", click.FloatRange(0), "Of the networks."),
-    _Flag(
-        "--validation-fraction",
-        click.FloatRange(0, 1, min_open=True, max_open=True),
-        "Share of rows that training is stopped by.",
-    ),
-    _Flag(
-        "--density",
-        click.Choice(("auto", "diag", "factor", "full")),
-        "Covariances of the mixture.",
-    ),
-    _Flag("--n-components", click.IntRange(min=1), "Of the mixture; not of auto."),
-    _Flag("--gamma", click.FloatRange(0), "How far the density of a row may spread."),
-    _Flag("--density-loss-weight", click.FloatRange(0), "Of the likelihood."),
-    _Flag("--indicator", _YES_NO_AUTO, "Columns that say what is missing."),
-    _Flag(
-        "--mask-augmentation",
-        click.FloatRange(0, 1, max_open=True),
-        "Share of values hidden in training.",
-    ),
-    _Flag("--max-categories", click.IntRange(min=2), "Levels of a category."),
-    _Flag(
-        "--scale",
-        click.Choice(("standard", "robust", "quantile", "none")),
-        "How numbers are scaled.",
-    ),
-    _Flag(
-        "--propagate",
-        click.Choice(("expectation", "sample")),
-        "What goes on behind the first layer.",
-    ),
-    _Flag("--class-weight", click.Choice(("balanced",)), "Of classes."),
-    _Flag("--device", click.Choice(("cpu", "cuda", "mps", "auto")), "To train on."),
+_SHARE = click.FloatRange(0, 1, max_open=True)
+_COUNT = click.IntRange(min=1)
+_POSITIVE = click.FloatRange(0, min_open=True)
+_AT_LEAST_ZERO = click.FloatRange(0)
+FLAGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "--n-networks": {"type": _COUNT, "help": "Networks that are averaged."},
+        "--hidden-layer-sizes": {"callback": _sizes, "help": "Such as 64,64."},
+        "--activation": {"help": "Such as relu, gelu, tanh."},
+        "--dropout": {"type": _SHARE, "help": "Between layers."},
+        "--max-epochs": {"type": _COUNT, "help": "At most so many passes."},
+        "--batch-size": {"type": _COUNT, "help": "Rows of a step."},
+        "--lr": {"type": _POSITIVE, "help": "Learning rate."},
+        "--weight-decay": {"type": _AT_LEAST_ZERO, "help": "Of the networks."},
+        "--validation-fraction": {
+            "type": click.FloatRange(0, 1, min_open=True, max_open=True),
+            "help": "Share of rows that training is stopped by.",
+        },
+        "--density": {
+            "type": click.Choice(("auto", "diag", "factor", "full")),
+            "help": "Covariances of the mixture.",
+        },
+        "--n-components": {"type": _COUNT, "help": "Of the mixture; not of auto."},
+        "--gamma": {
+            "type": _AT_LEAST_ZERO,
+            "help": "How far the density of a row may spread.",
+        },
+        "--density-loss-weight": {
+            "type": _AT_LEAST_ZERO,
+            "help": "Of the likelihood in the loss.",
+        },
+        "--indicator": {
+            "type": click.Choice(("auto", "yes", "no")),
+            "help": "Columns that say what is missing.",
+        },
+        "--mask-augmentation": {
+            "type": _SHARE,
+            "help": "Share of values hidden in training.",
+        },
+        "--max-categories": {
+            "type": click.IntRange(min=2),
+            "help": "Levels of a category.",
+        },
+        "--scale": {
+            "type": click.Choice(("standard", "robust", "quantile", "none")),
+            "help": "How numbers are scaled.",
+        },
+        "--propagate": {
+            "type": click.Choice(("expectation", "sample")),
+            "help": "What goes on behind the first layer.",
+        },
+        "--class-weight": {
+            "type": click.Choice(("balanced",)),
+            "help": "Whether all classes weigh the same.",
+        },
+        "--device": {
+            "type": click.Choice(("cpu", "cuda", "mps", "auto")),
+            "help": "To train on.",
+        },
+    }
 )
 _MIXTURE = ("density", "n_components")
 
@@ -84,21 +97,10 @@ def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     callable
     """
 
-    @functools.wraps(command)
-    def gather(*given: Any, **options: Any) -> Any:
-        fields = [flag.name.removeprefix("--").replace("-", "_") for flag in FLAGS]
-        chosen = {field: options.pop(field) for field in fields}
-        parameters = {
-            name: value for name, value in chosen.items() if value is not None
-        }
-        return command(*given, parameters=parameters, **options)
+    def build(chosen: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in chosen.items() if value is not None}
 
-    decorated: Callable[..., Any] = gather
-    for flag in reversed(FLAGS):
-        decorated = click.option(
-            flag.name, type=flag.type, callback=flag.read, help=flag.text
-        )(decorated)
-    return decorated
+    return gathered(command, "parameters", FLAGS, build)
 
 
 def make_estimator(task: str, parameters: Mapping[str, Any], **fixed: Any) -> Any:

@@ -1,5 +1,6 @@
 """Names that can be given to commands, and the options that several of them have."""
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -50,6 +51,40 @@ def split_names(
         msg = f"Got {value!r}, but expected names, as in a,b."
         raise click.BadParameter(msg, context, parameter)
     return names
+
+
+def gathered(
+    command: Callable[..., Any],
+    argument: str,
+    options: Mapping[str, Mapping[str, Any]],
+    build: Callable[[dict[str, Any]], Any],
+) -> Callable[..., Any]:
+    """Add options that a command gets as one argument.
+
+    Parameters
+    ----------
+    command : callable
+    argument : str
+    options : mapping of str to mapping
+        What ``click.option`` is told of each, by its name, in the order of the help.
+    build : callable
+        From the values of the options, by their names in Python, to the argument.
+
+    Returns
+    -------
+    callable
+    """
+    fields = [name.removeprefix("--").replace("-", "_") for name in options]
+
+    @functools.wraps(command)
+    def call(*given: Any, **values: Any) -> Any:
+        chosen = {field: values.pop(field) for field in fields}
+        return command(*given, **{argument: build(chosen)}, **values)
+
+    decorated: Callable[..., Any] = call
+    for name, told in reversed(list(options.items())):
+        decorated = click.option(name, **told)(decorated)
+    return decorated
 
 
 def jobs_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,13 +1,14 @@
 """What the commands for one's own table share: how it is read, what is said of it."""
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lacunet.cli._options import gathered
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -16,12 +17,29 @@ if TYPE_CHECKING:
 STANDARD = "-"  # in place of a file: standard input or output
 _MOST_COLUMNS = 40  # listed at a terminal
 
-READING = (
-    ("--missing", True, "A cell that means missing, beside the usual ones."),
-    ("--drop", True, "A column to leave out."),
-    ("--categorical", True, "A column whose values are names, not numbers."),
-    ("--sep", False, "What stands between cells.  [default: found]"),
-    ("--encoding", False, "Such as latin-1.  [default: UTF-8, or by its mark]"),
+_AGAIN = " May be given again."
+READING: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "--missing": {
+            "multiple": True,
+            "metavar": "TEXT",
+            "help": f"A cell that means missing, beside the usual ones.{_AGAIN}",
+        },
+        "--drop": {
+            "multiple": True,
+            "metavar": "NAME",
+            "help": f"A column to leave out.{_AGAIN}",
+        },
+        "--categorical": {
+            "multiple": True,
+            "metavar": "NAME",
+            "help": f"A column whose values are names, not numbers.{_AGAIN}",
+        },
+        "--sep": {"help": "What stands between cells.  [default: found]"},
+        "--encoding": {
+            "help": "Such as latin-1.  [default: UTF-8, or by the file's mark]"
+        },
+    }
 )
 
 
@@ -37,22 +55,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     callable
     """
 
-    @functools.wraps(command)
-    def read(*given: Any, **options: Any) -> Any:
+    def build(chosen: dict[str, Any]) -> Any:
         from lacunet.tables import ReadOptions
 
-        fields = [name.removeprefix("--") for name, _, _ in READING]
-        chosen = {field: options.pop(field) for field in fields}
-        return command(*given, reading=ReadOptions(**chosen), **options)
+        return ReadOptions(**chosen)
 
-    decorated: Callable[..., Any] = read
-    for name, multiple, text in reversed(READING):
-        more = " May be given again." if multiple else ""
-        metavar = "NAME" if name in ("--drop", "--categorical") else "TEXT"
-        decorated = click.option(
-            name, multiple=multiple, help=text + more, metavar=metavar
-        )(decorated)
-    return decorated
+    return gathered(command, "reading", READING, build)
 
 
 table_argument = click.argument(

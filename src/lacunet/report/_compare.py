@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lacunet.report._output import check_target, write_text
+from lacunet.report._output import write_page
 
 if TYPE_CHECKING:
     from lacunet.evaluation import Comparison
@@ -57,15 +57,7 @@ def write_comparison(
     ...     "HistGradientBoosting has the lowest log-loss" in path.read_text("utf-8")
     True
     """
-    target = Path(path)
-    check_target(target, force=force)
-    # Drawings and templates are loaded only by those who write a report.
-    from lacunet.report._page import import_extra, render_page
-
-    for package in ("jinja2", "matplotlib"):
-        import_extra(package)
-    write_text(target, render_page(make_page(comparison, title)), force=force)
-    return target
+    return write_page(path, lambda: make_page(comparison, title), force=force)
 
 
 def make_page(comparison: "Comparison", title: str) -> "Page":
