@@ -87,7 +87,7 @@ def make_file(rng):
         text = damage_lines(rng, text)
     data = encode(rng, text)
     data = damage_bytes(rng, data) if data and rng.random() < 0.4 else data
-    return gzip.compress(data) if rng.random() < 0.05 else data
+    return gzip.compress(data, mtime=0) if rng.random() < 0.05 else data
 
 
 def arguments_of(command, path, folder, number):
