@@ -95,25 +95,29 @@ def test_a_shared_density_is_trained_by_both_layers():
     torch.testing.assert_close(gradients[0] + gradients[1], gradients[2])
 
 
+HAS_COMPILER = bool(shutil.which("g++") or shutil.which("clang++"))
+COMPILED = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAS_COMPILER, reason="inductor needs a C++ compiler"),
+]
+
+
 # Importing the compiler imports parts of torch that torch itself has deprecated.
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*torch._prims_common.*:FutureWarning")
-@pytest.mark.skipif(
-    not (shutil.which("g++") or shutil.which("clang++")),
-    reason="torch.compile needs a C++ compiler, and there is none",
-)
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "backend"),
     [
-        "diag",
-        pytest.param("factor", marks=pytest.mark.slow),
-        pytest.param("full", marks=pytest.mark.slow),
+        ("diag", "aot_eager"),  # the same graphs, without machine code
+        pytest.param("diag", "inductor", marks=COMPILED),
+        pytest.param("factor", "inductor", marks=COMPILED),
+        pytest.param("full", "inductor", marks=COMPILED),
     ],
 )
-def test_compiled_layer_gives_the_same(kind):
+def test_compiled_layer_gives_the_same(kind, backend):
     layer = make_layer("linear", kind)
     x = make_batch("linear")
-    compiled = torch.compile(layer, fullgraph=True)
+    compiled = torch.compile(layer, fullgraph=True, backend=backend)
     out = compiled(x)
     torch.testing.assert_close(out, layer(x), atol=1e-5, rtol=1e-5)
     out.sum().backward()

@@ -31,7 +31,7 @@ def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
     >>> model = DummyClassifier().fit(rows, ["ill", "ill", "well", "ill"])
     >>> predict_rows(model, rows[:1])
       prediction  probability_ill  probability_well
-    0        ill              1.0               0.0
+    0        ill             0.75              0.25
     """
     if not hasattr(model, "classes_"):
         return pd.DataFrame({PREDICTION: model.predict(rows)})
