@@ -3,6 +3,8 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
+from lacunet.cli._compare import tell_scores
+
 METHODS = ("--methods", "hgb,mean", "--folds", 2, "--jobs", 1)
 
 
@@ -20,6 +22,11 @@ def test_a_person_reads_who_is_ahead(call, table):
         assert "±" in line
     assert "lowest RMSE" in result.stdout
     assert "4/4" in result.stderr
+
+
+def test_a_score_of_zero_is_no_failure():
+    assert tell_scores({"accuracy": 0.0, "auc": None}) == "accuracy 0.0000"
+    assert tell_scores({}) == "failed"
 
 
 def test_a_script_reads_json(call, table):

@@ -173,6 +173,14 @@ def test_a_folder_of_the_user_is_never_replaced(call, table, tmp_path):
     assert result.exit_code == 1
     assert "thesis.tex" in result.stderr
     assert (tmp_path / "m/thesis.tex").read_text() == "mine"
+    assert "Fitting" not in result.stderr  # told before any work
+
+
+def test_a_place_that_can_not_be_written_to_is_told_before_any_work(call, table):
+    result = call("fit", table, "--target", "ill", "-o", table.parent / "no/m", *SMALL)
+    assert result.exit_code == 1
+    assert "Make" in result.stderr
+    assert "Fitting" not in result.stderr
 
 
 def test_options_reach_the_estimator():

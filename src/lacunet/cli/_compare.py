@@ -135,12 +135,26 @@ def _shown(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
             scores: Mapping[str, float | None],
         ) -> None:
             advance(1)
-            told = ", ".join(
-                f"{key} {value:.4f}" for key, value in scores.items() if value
+            terminal.note(
+                f"{done}/{total}: {method}, fold {fold}: {tell_scores(scores)}"
             )
-            terminal.note(f"{done}/{total}: {method}, fold {fold}: {told or 'failed'}")
 
         yield on_fold
+
+
+def tell_scores(scores: Mapping[str, float | None]) -> str:
+    """Return scores in words.
+
+    Parameters
+    ----------
+    scores : mapping of str to float or None
+
+    Returns
+    -------
+    str
+    """
+    told = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
+    return ", ".join(told) or "failed"
 
 
 def tell_comparison(terminal: Terminal, found: "Comparison") -> None:

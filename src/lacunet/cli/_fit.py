@@ -111,9 +111,11 @@ def fit(
     check_free(output, force=force)
     if report is not None:
         check_free(report, force=force)
+    from lacunet.estimators import check_place
     from lacunet.evaluation import TableFacts, describe_model, split_target
     from lacunet.tables import ModelTable, open_table
 
+    check_place(output)
     with open_table(table, reading) as file:
         parts = split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)

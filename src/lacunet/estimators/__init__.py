@@ -6,6 +6,7 @@ from lacunet.estimators._imputer import LacunetImputer
 from lacunet.estimators._loading import load
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
+from lacunet.estimators._saving import check_place
 
 __all__ = [
     "LacunetAutoencoder",
@@ -13,5 +14,6 @@ __all__ = [
     "LacunetImputer",
     "LacunetRBFClassifier",
     "LacunetRegressor",
+    "check_place",
     "load",
 ]

@@ -80,6 +80,25 @@ def write_model(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def check_place(path: AnyPath) -> None:
+    """Refuse a place that a model can't be written to, before any work is done.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        As of ``save``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lacunet.estimators import check_place
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_place(f"{folder}/model")
+    """
+    with _disk_errors("write a model", path):
+        _find_replaceable(_target(path))
+
+
 def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what ``write_model`` wrote; other files in the folder are ignored.
 
