@@ -159,6 +159,7 @@ def test_memory_row_is_missed_where_the_layer_makes_a_cube(monkeypatch):
     assert not layer.measure_memory(case).reached
 
 
+@pytest.mark.slow
 def test_em_rows_compare_the_same_iterations(effort, monkeypatch):
     em = load("em")
     # Two threads that wait for each other beside other tests take minutes.

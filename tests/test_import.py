@@ -35,8 +35,13 @@ def test_heavy_packages_are_not_loaded_by(statement):
     assert heavy_modules_after(statement) == []
 
 
+@pytest.mark.slow
 def test_using_a_layer_is_what_loads_torch():
     assert "torch" in heavy_modules_after("import lacunet; lacunet.nn")
+
+
+def test_a_heavy_package_would_be_noticed():
+    assert heavy_modules_after("import numpy") == ["numpy"]
 
 
 def test_unknown_name_raises_an_error_that_lists_the_known_ones():

@@ -46,7 +46,7 @@ ESTIMATORS = [
     IncompleteGaussianMixture(covariance_type="full", max_iter=300, random_state=0),
     IncompleteGaussianMixture(covariance_type="factor", max_iter=300, random_state=0),
     LacunetClassifier(**_QUICK, **_PLAIN),
-    LacunetRegressor(**_QUICK, **_PLAIN),
+    LacunetRegressor(density=IncompleteGaussianMixture(), **_QUICK, **_PLAIN),
     LacunetRBFClassifier(n_units=10, max_epochs=8, lr=0.2, random_state=0),
     LacunetAutoencoder(hidden_layer_sizes=(8,), max_epochs=3, random_state=0),
     LacunetImputer(density=IncompleteGaussianMixture(1), random_state=0),

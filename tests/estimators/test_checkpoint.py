@@ -195,7 +195,8 @@ def train_until_killed(path, seed):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("seed", [None, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, 0])
 def test_a_killed_process_is_gone_on_with_to_the_same_result(tmp_path, seed):
     path = tmp_path / "checkpoint"
     train_until_killed(path, seed)

@@ -41,8 +41,8 @@ def sums_problem(n, *, seed):
 
 def losses_without_the_first_column(**options):
     """Return log-losses: complete rows, the first column hidden, never had."""
-    X, y = sums_problem(2000, seed=0)
-    X_test, y_test = sums_problem(2000, seed=1)
+    X, y = sums_problem(1000, seed=0)
+    X_test, y_test = sums_problem(1000, seed=1)
     hidden = X_test.copy()
     hidden[:, 0] = NAN
     settings = {"on_unseen_missing": "use", "random_state": 0, **options}

@@ -162,6 +162,7 @@ def test_a_model_with_an_empty_column_comes_back(tmp_path):
     np.testing.assert_array_equal(again(model, tmp_path).impute(X), model.impute(X))
 
 
+@pytest.mark.slow
 def test_another_process_says_the_same(model_of):
     X, _ = numbers()
     folder = model_of("classifier", numbers)

@@ -203,6 +203,7 @@ for number in itertools.count():
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.slow
 @both
 def test_a_killed_writer_leaves_a_whole_one(tmp_path, kind):
     command = [sys.executable, "-c", _WRITE_FOR_EVER, kind, str(tmp_path / "x")]

@@ -115,7 +115,7 @@ def test_a_level_that_is_new_is_not_marked_as_missing():
     y = np.arange(200) % 2
     column = np.where(y == 1, None, rng.choice(["a", "b"], 200))
     X = pd.DataFrame({"s": column, "x": rng.randn(200)})
-    model = classifier(indicator=True, max_epochs=20, lr=0.02).fit(X, y)
+    model = classifier(indicator=True, max_epochs=10, lr=0.05).fit(X, y)
     new, gone = (
         model.predict_proba(pd.DataFrame({"s": [s], "x": [0.0]}))[0, 1]
         for s in ("new", None)
@@ -136,7 +136,7 @@ def test_a_marker_of_all_nines_does_not_hide_its_column():
     X = rng.randn(300, 3)
     y = (X[:, 0] > 0).astype(int)
     X[0, 0] = 999_999_999_999.0
-    model = classifier(max_epochs=20, lr=0.02).fit(X, y)
+    model = classifier(max_epochs=10, lr=0.05).fit(X, y)
     assert model.score(X[1:], y[1:]) > 0.85
 
 

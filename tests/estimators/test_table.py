@@ -440,6 +440,7 @@ def test_holes_that_training_had_not_are_named():
     assert encoder.unseen_holes(holes) == ("b", "a")
 
 
+@pytest.mark.slow
 def test_no_library_of_frames_is_needed():
     code = (
         "import sys; sys.modules.update(pandas=None, polars=None, pyarrow=None); "

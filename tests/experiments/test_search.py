@@ -53,7 +53,7 @@ def test_a_table_is_filled_once_for_all_networks_behind(monkeypatch):
     X, y = iris()
     behind = METHODS["mean"](body="rbf")[-1].set_params(max_epochs=1)
     model = mice(estimator=behind, n_imputations=2, random_state=0)
-    grid = {"pooledclassifier__estimator__n_units": [2, 5, 8]}
+    grid = {"pooledclassifier__estimator__n_units": [2, 5]}
     search(model, grid, X, y, seed=0)
     assert sorted(calls) == [120] * 5 * 2 + [150] * 2
 

@@ -38,6 +38,7 @@ def test_tasks_are_drawn_as_they_are_needed():
     answers.close()
 
 
+@pytest.mark.slow
 def test_processes_answer_and_are_ended_when_nobody_waits():
     answers = work_through(time.sleep, [0, 0, 600, 600], 2)
     assert [next(answers), next(answers)] == [None, None]

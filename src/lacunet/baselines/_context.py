@@ -76,7 +76,7 @@ class ContextEncoder(FilledAutoencoder):
     >>> X = complete.copy()
     >>> X[::3, 1] = np.nan
     >>> model = ContextEncoder(
-    ...     hidden_layer_sizes=(16, 1, 16), max_epochs=20, random_state=0
+    ...     hidden_layer_sizes=(16, 1, 16), max_epochs=5, random_state=0
     ... )
     >>> filled = model.fit(X, X_complete=complete).transform(X)
     >>> bool(np.isnan(filled).any())
