@@ -1,3 +1,4 @@
+import io
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -5,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from lacunet.cli._main import lacunet
 from lacunet.experiments import Progress, Run, _runner
@@ -99,3 +101,16 @@ def reports(monkeypatch):
     module = SimpleNamespace(write_report=write_report)
     monkeypatch.setitem(sys.modules, "lacunet.report", module)
     return calls
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """Return what is written to a terminal of 100 columns."""
+    stream = io.StringIO()
+
+    def make(*, stderr):
+        assert stderr
+        return Console(file=stream, force_terminal=True, width=100, color_system=None)
+
+    monkeypatch.setattr("rich.console.Console", make)
+    return stream

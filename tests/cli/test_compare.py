@@ -3,7 +3,8 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.cli._compare import tell_scores
+from lacunet.cli._compare import _shown, tell_scores
+from lacunet.cli._terminal import Terminal
 
 METHODS = ("--methods", "hgb,mean", "--folds", 2, "--jobs", 1)
 
@@ -22,6 +23,14 @@ def test_a_person_reads_who_is_ahead(call, table):
         assert "±" in line
     assert "lowest RMSE" in result.stdout
     assert "4/4" in result.stderr
+
+
+def test_a_terminal_has_a_bar_in_place_of_lines(screen, capsys):
+    with _shown(Terminal()) as on_fold:
+        on_fold(1, 4, "hgb", 0, {"accuracy": 0.5})
+        on_fold(2, 4, "mean", 0, {"accuracy": 0.25})
+    assert "2/4, last mean, fold 0: accuracy 0.2500" in screen.getvalue()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_score_of_zero_is_no_failure():

@@ -1,7 +1,4 @@
-import io
-
 import pytest
-from rich.console import Console
 
 from lacunet.cli._progress import shown
 from lacunet.cli._terminal import Terminal
@@ -50,19 +47,6 @@ def test_quiet_is_quiet_and_still_watches(capsys, cell):
     watch = watched(Terminal(quiet=True), cell)
     assert capsys.readouterr() == ("", "")
     assert len(watch.empty["table-4"]) == 1
-
-
-@pytest.fixture
-def screen(monkeypatch):
-    """Return what is written to a terminal of 100 columns."""
-    stream = io.StringIO()
-
-    def make(*, stderr):
-        assert stderr
-        return Console(file=stream, force_terminal=True, width=100, color_system=None)
-
-    monkeypatch.setattr("rich.console.Console", make)
-    return stream
 
 
 def test_a_terminal_has_a_bar_and_means(screen, cell):

@@ -13,7 +13,6 @@ from lacunet.cli._tables import (
     page_type,
     reading_options,
     seed_option,
-    shown_rows,
     table_argument,
     target_option,
     task_option,
@@ -21,7 +20,7 @@ from lacunet.cli._tables import (
 from lacunet.cli._terminal import Terminal, check_free, common_options
 
 if TYPE_CHECKING:
-    from lacunet.evaluation import Comparison, Metric, Task
+    from lacunet.evaluation import Comparison, MethodResult, Metric, Task
     from lacunet.tables import ReadOptions
 
 _HELP = """Compare methods on a table by cross-validation.
@@ -125,19 +124,22 @@ def compare(
 @contextmanager
 def _shown(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
     """Show how many fits are done: a bar at a terminal, else a line for each."""
-    with shown_rows(terminal, "comparing", None) as advance:
+    from rich.progress import BarColumn, Progress, TextColumn
 
-        def on_fold(
-            done: int,
-            total: int,
-            method: str,
-            fold: int,
-            scores: Mapping[str, float | None],
-        ) -> None:
-            advance(1)
-            terminal.note(
-                f"{done}/{total}: {method}, fold {fold}: {tell_scores(scores)}"
-            )
+    def told(method: str, fold: int, scores: Mapping[str, float | None]) -> str:
+        return f"{method}, fold {fold}: {tell_scores(scores)}"
+
+    console = terminal.live_console()
+    if console is None:
+        yield lambda done, total, *fit: terminal.note(f"{done}/{total}: {told(*fit)}")
+        return
+    parts = (BarColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task("comparing", total=None)
+
+        def on_fold(done: int, total: int, *fit: Any) -> None:
+            line = f"{done}/{total}, last {told(*fit)}"
+            bar.update(task, completed=done, total=total, description=line)
 
         yield on_fold
 
@@ -178,35 +180,37 @@ def tell_comparison(terminal: Terminal, found: "Comparison") -> None:
 
 
 def _tell_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
+    from lacunet.evaluation._words import choose_format, show_score
+
+    def score(method: "MethodResult", metric: "Metric") -> str:
+        summary = method.at(without)[metric.key]
+        if summary.mean is None:
+            return "-"
+        means = [each.mean for _, each in found.ordered(metric, without)]
+        parts = (summary.mean, summary.stderr)
+        form = choose_format(metric, means)
+        return "±".join(show_score(each, form) for each in parts if each is not None)
+
+    # Eighty columns are enough for it; the page and --json have more of it.
     first = found.metrics[0]
     chances = {each.rival: each.p_holm for each in found.tests_of(first, without)}
     terminal.table(
         (
             "method",
             *(f">{metric.title}" for metric in found.metrics),
-            ">rank",
             ">p",
             ">seconds",
         ),
         [
             (
                 method.title,
-                *(_score(method.at(without), metric) for metric in found.metrics),
-                _number(method.at(without)[first.key].rank, ".2f"),
+                *(score(method, metric) for metric in found.metrics),
                 _number(chances.get(method.key), ".3f"),
                 _number(method.seconds, ".2f"),
             )
             for method, _ in found.ordered(first, without)
         ],
     )
-
-
-def _score(scores: Mapping[str, Any], metric: "Metric") -> str:
-    summary = scores[metric.key]
-    if summary.mean is None:
-        return "-"
-    error = "" if summary.stderr is None else f" ± {summary.stderr:.4f}"
-    return f"{summary.mean:.4f}{error}"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -25,16 +25,12 @@ def shown(terminal: Terminal, watch: Watch) -> Iterator[Callable[[Progress], Any
     callable
         To be told each ``Progress``.
     """
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if terminal.quiet:
-        yield watch.take
-    elif console.is_terminal and not console.is_dumb_terminal:
-        with _live(console, watch) as told:
-            yield told
-    else:
+    console = terminal.live_console()
+    if console is None:
         yield _lines(terminal, watch)
+        return
+    with _live(console, watch) as told:
+        yield told
 
 
 def _lines(terminal: Terminal, watch: Watch) -> Callable[[Progress], None]:

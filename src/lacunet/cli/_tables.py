@@ -129,11 +129,10 @@ def shown_rows(
     callable
         To be told how many more are done.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
-    if terminal.quiet or not console.is_terminal or console.is_dumb_terminal:
+    console = terminal.live_console()
+    if console is None:
         yield lambda n_rows: None
         return
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())

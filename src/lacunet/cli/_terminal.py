@@ -5,9 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -100,6 +103,20 @@ class Terminal:
         """
         if self.as_json:
             click.echo(json.dumps(record, indent=2, allow_nan=False, default=str))
+
+    def live_console(self) -> "Console | None":
+        """Return where a bar can be drawn, which is drawn over again.
+
+        Returns
+        -------
+        Console or None
+            None in a file, and where nothing is to be said.
+        """
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        drawn = console.is_terminal and not console.is_dumb_terminal
+        return console if drawn and not self.quiet else None
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table for a person: as wide as the terminal, if it is one.
