@@ -76,6 +76,18 @@ def test_categories_name_the_level_and_dates_the_day(table):
     assert link.strength == pytest.approx(1 - 2 * link.auc)
 
 
+@pytest.mark.parametrize("when", [0, 1])
+def test_of_two_numbers_one_is_named(when):
+    ill = np.arange(200.0) % 2
+    X = np.column_stack(
+        [np.where((ill == when) & (np.arange(200) < 90), np.nan, 1), ill]
+    )
+    columns = list(open_holes(X).columns())
+    (link,) = find_links(columns[:1], columns[1:]).links
+    assert link.where == f"is {when}"
+    assert (link.share_there, link.share_elsewhere) == (0.45, 0)
+
+
 def test_holes_that_come_together_are_told_once(table):
     pairs = [link for link in table.links if link.by == "missing"]
     told = [frozenset((link.column, link.on)) for link in pairs]

@@ -282,12 +282,17 @@ def _find_where(
     middle = float(np.sort(seen)[(len(seen) - 1) // 2])
     if not (seen > middle).any():
         middle = float(seen[seen < middle].max())
-    shown = f"{middle:.4g}"
-    if other.kind == "date":
-        shown = str(np.datetime64(int(np.floor(middle)), "D"))
-    if high:
-        return other.values > middle, f"is above {shown}"
-    return other.values <= middle, f"is at most {shown}"
+    there = other.values > middle if high else other.values <= middle
+    values = np.unique(other.values[there])
+    if len(values) == 1:  # of two, such as 0 and 1
+        return there, f"is {_show(values[0], other)}"
+    return there, f"is {'above' if high else 'at most'} {_show(middle, other)}"
+
+
+def _show(value: float, column: HoleColumn) -> str:
+    if column.kind == "date":
+        return str(np.datetime64(int(np.floor(value)), "D"))
+    return f"{value:.4g}"
 
 
 def _find_level(column: HoleColumn, other: HoleColumn) -> int:
