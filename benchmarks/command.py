@@ -160,7 +160,7 @@ def measure_boosted(train: pd.DataFrame, folder: Path) -> float:
 
 
 def measure_help(folder: Path, small: bool) -> dict[str, Any]:
-    """Measure how long ``lacunet --help`` takes, the best of some."""
+    """Measure how long ``lacunet --help`` takes, the median of five."""
     times = []
     for _ in range(5):
         begin = time.perf_counter()
