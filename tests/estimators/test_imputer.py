@@ -106,3 +106,26 @@ def test_wrong_parameters_are_refused():
         imputer(gamma=-1).fit(X)
     with pytest.raises(ValueError, match="Got density=3"):
         imputer(density=3).fit(X)
+
+
+@pytest.mark.parametrize("n", [12, 40])
+def test_auto_sees_dependence_in_few_rows(n):
+    x = np.random.RandomState(0).uniform(0, 20, n)
+    X = np.column_stack([x, 2 * x + 1])
+    X[::5, 1] = np.nan
+    filled = LacunetImputer(random_state=0).fit_transform(X)
+    np.testing.assert_allclose(filled[::5, 1], 2 * x[::5] + 1, atol=2)
+
+
+def test_auto_sees_that_categories_go_with_each_other():
+    rng = np.random.RandomState(0)
+    number = rng.randint(5, size=150)
+    capitals = ["Rome", "Paris", "Berlin", "Vienna", "Oslo"]
+    X = pd.DataFrame({"country": [*"IFDAN"], "capital": capitals}).iloc[number]
+    X = X.reset_index(drop=True).assign(x=1000 * number + rng.randn(150))
+    known = X.copy()
+    X.loc[::7, "capital"] = None
+    X.loc[3::7, "x"] = np.nan
+    filled = LacunetImputer(random_state=0).fit_transform(X)
+    assert (filled["capital"] == known["capital"]).all()
+    np.testing.assert_allclose(filled["x"], known["x"], atol=100)

@@ -95,10 +95,13 @@ def test_few_rows_get_few_components(n_rows):
 
 
 def test_the_margin_keeps_the_first_candidate():
+    X = correlated()
+    rows = np.arange(len(X))
+    folds = [(rows[::2], rows[1::2])]
     candidates = (("diag", 1, None), ("factor", 1, None))
     for margin, chosen in ((0.0, "factor"), (100.0, "diag")):
         mixture = choose_mixture(
-            candidates, correlated(), (), 0, margin=margin, reg_covar=1e-3
+            candidates, X, (), 0, folds=folds, margin=margin, reg_covar=1e-3
         )
         assert mixture.covariance_type == chosen
         assert mixture.reg_covar == 1e-3

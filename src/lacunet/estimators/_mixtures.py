@@ -27,12 +27,16 @@ _FOR_TABLES: tuple[Candidate, ...] = (
     *(("factor", k, None) for k in (1, 3, 6)),
 )
 _MORE_FACTORS: Candidate = ("factor", 3, 20)
+# Where there are categories, components are their classes too.
+_MORE_CLASSES: tuple[Candidate, ...] = (("diag", 12, None), ("diag", 24, None))
 _MANY_COLUMNS = 60
 # Gain in log likelihood of a cell that another candidate than the first must bring.
 _MARGIN_FOR_NETWORKS = 0.1
 _MARGIN_FOR_TABLES = 0.01
 _ROWS_TO_CHOOSE = 2_500
 _FEWEST_HELD_BACK = 20
+_N_FOLDS = 5
+_FEWEST_ROWS = 10
 _N_CLASSES = 4
 _ITERATIONS = {"diag": 100, "factor": 30}
 # On the scale of the encoded numbers, whose variance is one: what a network trains
@@ -79,15 +83,17 @@ def fit_density(
             encoded,
             sizes,
             seed,
+            folds=_one_of_five(encoded, sizes, seed),
             margin=_MARGIN_FOR_NETWORKS,
             reg_covar=_REG_FOR_NETWORKS,
         )
     else:
         chosen = choose_mixture(
-            _FOR_TABLES,
+            _candidates_for_tables(encoded.shape[1] - sum(sizes), len(sizes)),
             encoded,
             sizes,
             seed,
+            folds=_all_of_five(encoded, seed),
             margin=_MARGIN_FOR_TABLES,
             reg_covar=_REG_FOR_TABLES,
         )
@@ -168,12 +174,43 @@ def _fit(
         return fit_mixed(mixture, encoded, sizes).components
 
 
+def _candidates_for_tables(n_numbers: int, n_categories: int) -> list[Candidate]:
+    found = [each for each in _FOR_TABLES if each[0] == "diag" or n_numbers >= 2]
+    return [*found, *(_MORE_CLASSES if n_categories else ())]
+
+
+Fold = tuple[np.ndarray, np.ndarray]
+
+
+def _one_of_five(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> list[Fold]:
+    """Hold a fifth of the rows back, where that is enough to tell covariances apart."""
+    shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
+    n_held_back = len(shuffled) // 5
+    if n_held_back < _FEWEST_HELD_BACK or encoded.shape[1] - sum(sizes) < 2:
+        return []
+    return [(shuffled[n_held_back:], shuffled[:n_held_back])]
+
+
+def _all_of_five(encoded: np.ndarray, seed: int) -> list[Fold]:
+    """Hold each row back once, of a large table only a fifth of them."""
+    shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
+    if len(shuffled) < _FEWEST_ROWS:
+        return []
+    parts = np.array_split(shuffled, _N_FOLDS)
+    enough = len(parts[0]) >= _N_FOLDS * _FEWEST_HELD_BACK
+    return [
+        (np.concatenate([*parts[:number], *parts[number + 1 :]]), part)
+        for number, part in enumerate(parts[: 1 if enough else None])
+    ]
+
+
 def choose_mixture(
     candidates: Sequence[Candidate],
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
     *,
+    folds: Sequence[Fold],
     margin: float,
     reg_covar: float,
 ) -> IncompleteGaussianMixture:
@@ -186,6 +223,9 @@ def choose_mixture(
     encoded : ndarray of shape (rows, width)
     sizes : sequence of int
     seed : int
+    folds : sequence of (ndarray of int, ndarray of int)
+        Numbers of the rows to fit and of those held back. Without any, the first
+        candidate is taken.
     margin : float
         In log likelihood of an observed cell.
     reg_covar : float
@@ -195,14 +235,11 @@ def choose_mixture(
     IncompleteGaussianMixture
         Not fitted.
     """
-    shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
-    n_held_back = len(shuffled) // 5
-    enough = n_held_back >= _FEWEST_HELD_BACK and encoded.shape[1] - sum(sizes) >= 2
-    held_back, rest = encoded[shuffled[:n_held_back]], encoded[shuffled[n_held_back:]]
-    fitted = rest if enough else encoded
+    # As many components as the fit to each of the folds can have.
+    fitted = [encoded[rows] for rows, _ in folds] or [encoded]
     mixtures = [
         IncompleteGaussianMixture(
-            _few_enough(n_components, len(encoded), fitted),
+            min(_few_enough(n_components, len(encoded), rows) for rows in fitted),
             covariance_type=covariance_type,
             rank=rank,
             reg_covar=reg_covar,
@@ -210,9 +247,9 @@ def choose_mixture(
         )
         for covariance_type, n_components, rank in candidates
     ]
-    if not enough:
+    if not folds:
         return mixtures[0]
-    scores = [_held_out_scores(m, rest, held_back, sizes, seed) for m in mixtures]
+    scores = [_held_out_scores(m, encoded, folds, sizes, seed) for m in mixtures]
     # Of most rows, not in the mean: a few wild ones would decide alone.
     gains = [float(np.median(score - scores[0])) for score in scores]
     gains[0] += margin
@@ -221,17 +258,20 @@ def choose_mixture(
 
 def _held_out_scores(
     mixture: IncompleteGaussianMixture,
-    rows: np.ndarray,
-    held_back: np.ndarray,
+    encoded: np.ndarray,
+    folds: Sequence[Fold],
     sizes: Sequence[int],
     seed: int,
 ) -> np.ndarray:
     """Return the log likelihood of a cell in each of the rows held back: (rows,)."""
-    components = _fit(clone(mixture), rows, sizes, seed)
-    with torch.inference_mode():
-        of_rows = log_likelihood(torch.from_numpy(held_back), components).numpy()
-    scores: np.ndarray = of_rows / np.maximum((~np.isnan(held_back)).sum(1), 1)
-    return scores
+    scores = []
+    for fitted, held_back in folds:
+        components = _fit(clone(mixture), encoded[fitted], sizes, seed)
+        rows = encoded[held_back]
+        with torch.inference_mode():
+            of_rows = log_likelihood(torch.from_numpy(rows), components).numpy()
+        scores.append(of_rows / np.maximum((~np.isnan(rows)).sum(1), 1))
+    return np.concatenate(scores)
 
 
 def _few_enough(n_components: int, n_rows: int, encoded: np.ndarray) -> int:
