@@ -139,7 +139,12 @@ def test_what_was_fitted_predicts(call, table, tmp_path):
     assert result.exit_code == 0, result.output
     assert len(pd.read_csv(tmp_path / "out.csv")) == 60
     known = json.loads((tmp_path / "m/table.json").read_text())
-    assert known == {"source": "t.csv", "target": "ill", "missing": ["-999"]}
+    assert known == {
+        "source": "t.csv",
+        "target": "ill",
+        "missing": ["-999"],
+        "usual_missing": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,17 @@ def test_formulas_pass_through(call, tmp_path):
     assert "," in filled.splitlines()[-1]
 
 
+def test_a_minus_can_be_a_value(call, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("strand,x\n" + "+,1\n-,2\n" * 30 + ",1\n")
+    given = ("impute", path, "-o", tmp_path / "f.csv")
+    result = call(*given, "--no-usual-missing")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "f.csv").read_text().count("-") == 30
+    warned = call(*given, "--force")
+    assert "column 'strand': It has '+', and '-' counts as missing" in warned.stderr
+
+
 def test_draws_are_several_tables(call, table, tmp_path):
     out = tmp_path / "f.csv"
     result = call("impute", table, "-o", out, "--draws", 3, "--json")

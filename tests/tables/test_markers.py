@@ -61,3 +61,29 @@ def test_numbers_that_mean_missing_are_found_among_floats():
 def test_nulls_are_no_markers():
     assert found([None, "NA", "x" * 50], "-999") == [False, True, False]
     assert trim(pa.array([" a", None, "b c\t"])).to_pylist() == ["a", None, "b c"]
+
+
+def test_without_the_usual_markers_only_the_empty_cell_means_missing(tmp_path):
+    text = "strand,x\n+,1\n-,2\n,\nNA,4\n"
+    frame = read(tmp_path, text, usual_missing=False, missing="4")
+    assert frame["strand"].tolist()[:2] == ["+", "-"]
+    assert frame["strand"].isna().tolist() == [False, False, True, False]
+    assert frame["x"].isna().tolist() == [False, False, True, True]
+
+
+def test_a_minus_beside_a_plus_is_pointed_out(tmp_path):
+    text = "strand,x\n+,1\n-,2\n"
+    (notice,) = [
+        each
+        for each in describe(tmp_path, text)["strand"].notices
+        if each.what == "minus"
+    ]
+    assert "--no-usual-missing" in notice.text
+    kept = describe(tmp_path, text, usual_missing=False)["strand"]
+    assert not [each for each in kept.notices if each.what == "minus"]
+
+
+def test_numbers_that_mean_missing_are_compared_in_their_own_precision():
+    values = np.array([-999.9, 1e20, 1.0, np.inf], dtype=np.float32)
+    markers = Markers(("-999.9", "1e20", "1e300"))
+    assert markers.find_numbers(values).tolist() == [True, True, False, False]

@@ -48,7 +48,7 @@ def test_the_same_table_in_parquet_is_read_alike(tmp_path):
     table = pa.table(
         {
             "since": pa.array(["2024-01-31", None, "2024-02-29"]).cast(pa.date32()),
-            "town": pa.array(["Rome", "Oslo", "NA"]).dictionary_encode(),
+            "town": pa.array(["Rome", "Oslo", None]).dictionary_encode(),
             "member": [True, None, False],
             "age": [40, None, 7],
             "grade": [1.0, 2.0, None],

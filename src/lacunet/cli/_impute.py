@@ -138,6 +138,10 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
 
     terminal.note(f"Fitting a mixture to {file.short_name}.")
     rows = file.read(_MOST_ROWS)
+    for column in file.columns:
+        for notice in column.notices:
+            if notice.what == "minus":
+                terminal.complain(f"Warning: column {column.name!r}: {notice.text}")
     empty = [column.name for column in file.columns if column.kind == "empty"]
     if empty:
         from lacunet.tables import list_names

@@ -74,7 +74,9 @@ def gathered(
     -------
     callable
     """
-    fields = [name.removeprefix("--").replace("-", "_") for name in options]
+    # Of --this/--no-this it is the first.
+    names = [name.partition("/")[0] for name in options]
+    fields = [name.removeprefix("--").replace("-", "_") for name in names]
 
     @functools.wraps(command)
     def call(*given: Any, **values: Any) -> Any:

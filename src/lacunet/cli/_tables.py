@@ -25,6 +25,11 @@ READING: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "metavar": "TEXT",
             "help": f"A cell that means missing, beside the usual ones.{_AGAIN}",
         },
+        "--usual-missing/--no-usual-missing": {
+            "default": True,
+            "help": "Whether NA, ?, - and the like mean missing in a CSV file. An "
+            "empty cell always does.  [default: they do]",
+        },
         "--drop": {
             "multiple": True,
             "metavar": "NAME",

@@ -14,7 +14,7 @@ from lacunet.tables._columns import ColumnInfo
 from lacunet.tables._describing import check_date, check_number, describe, find_kind
 from lacunet.tables._format import FileFormat
 from lacunet.tables._grid import TextGrid
-from lacunet.tables._markers import Markers, trim
+from lacunet.tables._markers import MARKERS, Markers, trim
 from lacunet.tables._numbers import read_floats, read_integers
 from lacunet.tables._options import ReadOptions
 from lacunet.tables._raw import RawRows, scan_rows
@@ -53,7 +53,8 @@ class CsvReader:
         self.header = read_header(chunks, options, source.name)
         self.names = self.header.names
         decimals = ".," if self.header.separator == ";" else "."
-        self._markers = Markers(options.missing, decimals=decimals)
+        usual = MARKERS if options.usual_missing else ("",)
+        self._markers = Markers(options.missing, usual=usual, decimals=decimals)
 
     @property
     def format(self) -> FileFormat:

@@ -30,6 +30,9 @@ _DAY_OR_MONTH = (
     "Its dates do not tell days from months: they are taken for names. Write them as "
     "2024-12-31."
 )
+_MINUS = (
+    "It has '+', and '-' counts as missing. If that is a value, say --no-usual-missing."
+)
 
 
 def describe(column: TextColumn, *, is_categorical: bool = False) -> ColumnInfo:
@@ -172,6 +175,8 @@ def _notices_of_writing(column: TextColumn, kind: Kind) -> list[Notice]:
         found.append(Notice("nearly-number", _tell_no_number(column.no_number)))
     if column.dates.is_ambiguous:
         found.append(Notice("day-or-month", _DAY_OR_MONTH))
+    if column.n_missing and "+" in (column.distinct.values or ()):
+        found.append(Notice("minus", _MINUS))
     return found
 
 

@@ -42,16 +42,25 @@ class Markers:
     Parameters
     ----------
     named : tuple of str, default=()
+    usual : tuple of str, default=MARKERS
     decimals : str, default="."
         What may stand before the decimals of a number.
     """
 
-    def __init__(self, named: tuple[str, ...] = (), *, decimals: str = ".") -> None:
+    def __init__(
+        self,
+        named: tuple[str, ...] = (),
+        *,
+        usual: tuple[str, ...] = MARKERS,
+        decimals: str = ".",
+    ) -> None:
         self._marks = re.escape(decimals)
         stripped = [text.strip() for text in named]
         found = [_as_decimal(text) for text in stripped]
-        self._texts = pa.array([*dict.fromkeys([*MARKERS, *stripped])], pa.string())
-        self._longest = pc.max(pc.binary_length(self._texts)).as_py()
+        texts = [*dict.fromkeys([*usual, *stripped])]
+        self._texts = pa.array([text for text in texts if text], pa.string())
+        self._longest = max((len(text.encode()) for text in texts), default=0)
+        self._empty = "" in texts
         self._decimals = [decimal for decimal in found if decimal is not None]
         self._infinite = [float(text) for text in stripped if _is_infinite(text)]
 
@@ -68,7 +77,7 @@ class Markers:
         ndarray of bool of shape (cells,)
         """
         lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
-        holes: Bools = lengths == 0
+        holes: Bools = (lengths == 0) & self._empty
         short = np.flatnonzero((lengths > 0) & (lengths <= self._longest))
         if len(short):
             some = texts.take(pa.array(short))
@@ -79,8 +88,8 @@ class Markers:
             holes |= pc.fill_null(found, False).to_numpy(zero_copy_only=False)
         return holes
 
-    def find_numbers(self, values: NDArray[np.float64]) -> Bools:
-        """Return which numbers mean missing; NaN does.
+    def find_numbers(self, values: NDArray[np.floating]) -> Bools:
+        """Return which numbers mean missing, as the type writes them; NaN does.
 
         Parameters
         ----------
@@ -91,8 +100,10 @@ class Markers:
         ndarray of bool of shape (cells,)
         """
         holes: Bools = np.isnan(values)
-        named = [*map(float, self._decimals), *self._infinite]
-        if named:
+        largest = float(np.finfo(values.dtype).max)
+        numbers = [float(each) for each in self._decimals if abs(each) <= largest]
+        named = np.array([*numbers, *self._infinite], dtype=values.dtype)
+        if len(named):
             holes |= np.isin(values, named)
         return holes
 

@@ -24,6 +24,8 @@ class ModelTable:
         Name of the column that is predicted.
     missing : tuple of str, default=()
         Cells that mean "missing", beside the usual ones.
+    usual_missing : bool, default=True
+        Whether the usual ones do.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class ModelTable:
     source: str = ""
     target: str | None = None
     missing: tuple[str, ...] = ()
+    usual_missing: bool = True
 
     def options(self, given: ReadOptions) -> ReadOptions:
         """Return how another table is to be read: its markers are these, too.
@@ -51,7 +54,8 @@ class ModelTable:
         ReadOptions
         """
         more = tuple(text for text in self.missing if text not in given.missing)
-        return replace(given, missing=given.missing + more)
+        usual = given.usual_missing and self.usual_missing
+        return replace(given, missing=given.missing + more, usual_missing=usual)
 
     def to_text(self) -> str:
         """Return what stands in the file.
@@ -94,9 +98,12 @@ class ModelTable:
         if not isinstance(record, dict) or sorted(record) != sorted(names):
             msg = f"expected {names}"
             raise ValueError(msg)
-        source, target, missing = (record[name] for name in names)
+        source, target, missing, usual = (record[name] for name in names)
         texts = [source, *missing, *([] if target is None else [target])]
         if not isinstance(missing, list) or not all(isinstance(t, str) for t in texts):
             msg = "expected texts"
             raise ValueError(msg)
-        return cls(source, target, tuple(missing))
+        if not isinstance(usual, bool):
+            msg = "expected true or false"
+            raise TypeError(msg)
+        return cls(source, target, tuple(missing), usual)

@@ -28,6 +28,9 @@ class ReadOptions:
         What stands between cells; found by default.
     encoding : str, default=None
         Found by default, if it is UTF-8, or UTF-16 with its mark.
+    usual_missing : bool, default=True
+        Whether ``NA``, ``?``, ``-`` and the like mean "missing" in a CSV file. An empty
+        cell always does.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     sep: str | None = None
     encoding: str | None = None
+    usual_missing: bool = True
 
     def __post_init__(self) -> None:
         for field in ("missing", "drop", "categorical"):

@@ -44,7 +44,7 @@ class ParquetReader:
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self._source = source
         self._options = options
-        self._markers = Markers(options.missing)
+        self._markers = Markers(options.missing, usual=())
         with self.open() as file:
             self.schema = file.schema_arrow
             self._n_rows = file.metadata.num_rows

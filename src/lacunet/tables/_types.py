@@ -145,8 +145,8 @@ def find_holes(array: pa.Array, markers: Markers) -> Bools:
     """
     holes: Bools = np.array(array.is_null(), dtype=bool)
     if is_number(array.type):
-        values = as_floats(array).to_numpy(zero_copy_only=False)
-        holes |= markers.find_numbers(values)
+        own = array if pt.is_float32(array.type) else as_floats(array)
+        holes |= markers.find_numbers(own.to_numpy(zero_copy_only=False))
     elif is_text(array.type):
         holes |= markers.find(trim(array))
     return holes
