@@ -51,6 +51,8 @@ def test_rows_in_another_order_and_on_another_scale_give_the_same():
     other = little_mcar_test(X[::-1, ::-1] * [1e-5, 1, 1e5, 7] + [0, 5, -1e6, 0])
     assert other.statistic == pytest.approx(test.statistic, rel=1e-7)
     assert (other.df, other.n_patterns) == (test.df, test.n_patterns)
+    tiny = little_mcar_test(X * [1e-200, 1, 1e200, 1])
+    assert tiny.statistic == pytest.approx(test.statistic, rel=1e-7)
 
 
 def test_rows_without_any_value_change_nothing():

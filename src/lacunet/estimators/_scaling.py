@@ -297,7 +297,16 @@ def _standard(column: Floats, one: float) -> tuple[float, float]:
     if column.min() == column.max():
         return float(column[0]), one
     tame = _without_wild(column)
-    return float(tame.mean()), float(tame.std())
+    return float(tame.mean()), _deviation(tame) or one
+
+
+def _deviation(values: Floats) -> float:
+    """Return the standard deviation, also of values whose squares vanish."""
+    if values.std() > 0:
+        return float(values.std())
+    apart = values - values.mean()
+    reach = np.abs(apart).max()
+    return float(reach * (apart / reach).std()) if reach > 0 else 0.0
 
 
 def _without_wild(column: Floats) -> Floats:

@@ -13,6 +13,9 @@ from lacunet.exceptions import TableError
 # then.
 MOST_CLASSES = 1000
 FEWEST_ROWS = 10
+# Of a regression: the square of a larger number is none.
+_LARGEST = 1e100
+_LARGEST_EXACT = 2.0**53  # of floats that stand for whole numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +111,11 @@ def _check_known(known: np.ndarray, target: str) -> None:
 
 def _as_classes(y: pd.Series, target: str) -> np.ndarray:
     values: np.ndarray = y.to_numpy()
-    if values.dtype.kind == "f" and (values == np.round(values)).all():
-        values = values.astype(np.int64)  # integers are floats where some are missing
-    if values.dtype.kind not in "biuf":
+    if values.dtype.kind == "f":
+        whole = (values == np.round(values)) & (np.abs(values) <= _LARGEST_EXACT)
+        # Integers are floats where some are missing; of others only the names are left.
+        values = values.astype(np.int64 if whole.all() else str)
+    elif values.dtype.kind not in "biu":
         values = values.astype(str)
     classes, counts = np.unique(values, return_counts=True)
     if len(classes) < 2:
@@ -138,6 +143,13 @@ def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
         )
         raise TableError(msg)
     values: np.ndarray = y.to_numpy(dtype=np.float64)
+    largest = values[np.abs(values).argmax()]
+    if abs(largest) > _LARGEST:
+        msg = (
+            f"Got a target {target!r} with the value {largest:g}, but expected none "
+            f"beyond {_LARGEST:g}. If it means missing, say --missing {largest:g}."
+        )
+        raise TableError(msg)
     if values.min() == values.max():
         msg = (
             f"Got a target {target!r} that is {values[0]:g} in all rows, but expected "

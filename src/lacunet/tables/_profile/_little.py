@@ -113,7 +113,7 @@ def run_test(
         if obstacle:
             return obstacle
         values = np.column_stack([column.values for column in kept])
-        values = values[~np.isnan(values).all(axis=1)]
+        values = _near_one(values[~np.isnan(values).all(axis=1)])
         fit = fit_gaussian(values)
         if fit.combination is None:
             break
@@ -126,6 +126,13 @@ def run_test(
             "of how its columns go together"
         )
     return _make_test(values, fit, correct, named)
+
+
+def _near_one(values: Floats) -> Floats:
+    """Divide columns by powers of two, which is exact, so that no square vanishes."""
+    exponent = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+    near: Floats = np.ldexp(values, -exponent)
+    return near
 
 
 def _why_not(column: HoleColumn) -> str:
