@@ -328,6 +328,22 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
         open_table(tmp_path / "t")
 
 
+def test_two_columns_of_one_name_can_be_left_out(tmp_path):
+    columns = [pa.array([1, None]), pa.array([2.5, None]), pa.array(["a", None])]
+    table = pa.Table.from_arrays(columns, names=["d", "x", "d"])
+    pq.write_table(table, tmp_path / "t")
+    with open_table(tmp_path / "t", ReadOptions(drop="d")) as file:
+        assert [column.name for column in file.columns] == ["x"]
+        assert file.read().columns.tolist() == ["x"]
+        filled = pq.ParquetFile(io.BytesIO(fill_file(file, {"x": 3.5}))).read()
+    assert filled.schema == table.schema
+    assert [column.to_pylist() for column in filled.columns] == [
+        [1, None],
+        [2.5, 3.5],
+        ["a", None],
+    ]
+
+
 def test_complete_rows_are_not_asked_about(path):
     sizes = []
 
