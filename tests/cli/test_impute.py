@@ -108,6 +108,25 @@ def test_the_kind_of_file_is_kept(call, table, tmp_path):
     assert not pd.read_parquet(tmp_path / "f.parquet").isna().any().any()
 
 
+def test_categories_of_parquet_are_filled_with_their_levels(call, tmp_path):
+    low = [place % 3 == 0 for place in range(60)]
+    table = pd.DataFrame({"x": range(60), "low": low})
+    table["code"] = [2**53 + 1 if place else 2**53 + 3 for place in low]
+    grades = ["low" if place else "high" for place in low]
+    table["grade"] = pd.Categorical(grades, ["low", "mid", "high"], ordered=True)
+    holed = table.astype({"low": "boolean", "code": "Int64"})
+    holed.loc[::7, ["low", "code", "grade"]] = None
+    holed.to_parquet(tmp_path / "t.parquet")
+    options = ("--categorical", "low", "--categorical", "code")
+    out = tmp_path / "f.parquet"
+    result = call("impute", tmp_path / "t.parquet", "-o", out, *options)
+    assert result.exit_code == 0, result.output
+    filled = pd.read_parquet(out)
+    assert filled["grade"].dtype == table["grade"].dtype
+    assert set(filled["code"]) == set(table["code"])
+    assert not filled["low"][::7].all()  # most are not
+
+
 def test_draws_need_names(call, table):
     result = call("impute", table, "--draws", 2)
     assert result.exit_code == 2

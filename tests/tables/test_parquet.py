@@ -128,6 +128,114 @@ def test_all_but_the_holes_is_written_back_in_the_same_types(path):
             assert has == (FILLED.get(name) if is_hole else had), name
 
 
+LEVELS = {
+    "truth": ([False, True], pa.bool_()),
+    "i64": ([2**53 + 1, 2**53 + 3], pa.int64()),
+    "u64": ([2**64 - 1, 7], pa.uint64()),
+    "f16": ([np.float16(0.1), np.float16(2.0)], pa.float16()),
+    "f32": ([np.float32(0.1), np.float32(2.0)], pa.float32()),
+    "f64": ([0.1 + 0.2, 1e300], pa.float64()),
+    "decimal": ([Decimal(f"{2**90}.25"), Decimal("1.00")], pa.decimal128(38, 2)),
+    "large": (["a", "b"], pa.large_string()),
+    "day": ([datetime.date(2024, 1, 31), datetime.date(1900, 1, 1)], pa.date32()),
+    "zoned": ([1, 10**18], pa.timestamp("ns", "Europe/Vienna")),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_category_of_any_type_is_filled_with_its_levels(tmp_path, name):
+    values, type_ = LEVELS[name]
+    pq.write_table(pa.table({"x": pa.array([*values, None], type_)}), tmp_path / "t")
+    with open_table(tmp_path / "t", ReadOptions(categorical="x")) as table:
+        for place, level in enumerate(table.read()["x"][:2]):
+            filled = pq.read_table(io.BytesIO(fill_file(table, {"x": level})))
+            expected = pa.array([*values, values[place]], type_)
+            assert filled["x"].combine_chunks().equals(expected)
+
+
+def test_levels_that_a_type_has_no_room_for_are_refused(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, None]}), tmp_path / "t")
+    schema = Schema((SchemaColumn("x", "category", ("1", "red")),))
+    refused = pytest.raises(TableError, match="'red' from the model .* 'x', .* int64")
+    with open_table(tmp_path / "t") as table, refused:
+        fill_file(table, {"x": "red"}, schema=schema)
+
+
+def save_grades(path, *groups):
+    """Write ordered categories in groups of rows that have their own dictionaries."""
+    chunks = [
+        pa.DictionaryArray.from_arrays(
+            pa.array(places, pa.int8()), levels, ordered=True
+        )
+        for places, levels in groups
+    ]
+    table = pa.table({"grade": pa.chunked_array(chunks)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for chunk in chunks:
+            writer.write_table(pa.table({"grade": chunk}))
+
+
+def fill_grades(path, grade):
+    with open_table(path) as table:
+        data = io.BytesIO(fill_file(table, {"grade": grade}))
+    return pd.read_parquet(data)["grade"]
+
+
+@pytest.mark.parametrize("most_cells", [2, 2**19])
+def test_an_ordered_category_keeps_its_order(tmp_path, monkeypatch, most_cells):
+    monkeypatch.setattr(_parquet, "_CELLS", most_cells)
+    levels = ["low", "mid", " high", "never"]
+    save_grades(tmp_path / "t", ([2, 0, None, 1], levels), ([None, 1], levels))
+    filled = fill_grades(tmp_path / "t", "high")
+    assert filled.cat.categories.tolist() == levels
+    assert filled.cat.ordered
+    assert filled.tolist() == [" high", "low", " high", "mid", " high", "mid"]
+
+
+@pytest.mark.parametrize("most_cells", [2, 2**19])
+def test_levels_of_other_groups_of_rows_keep_their_order(
+    tmp_path, monkeypatch, most_cells
+):
+    monkeypatch.setattr(_parquet, "_CELLS", most_cells)
+    save_grades(
+        tmp_path / "t",
+        ([0, 0, None, None, 0], ["low"]),
+        ([2, 1, 0], ["low", "mid", "high", "never"]),
+        ([None, 0], ["mid"]),
+    )
+    levels = ["low", "mid", "high", "never"]
+    assert pd.read_parquet(tmp_path / "t")["grade"].cat.categories.tolist() == levels
+    filled = fill_grades(tmp_path / "t", "high")
+    assert filled.cat.categories.tolist() == levels
+    assert "".join(level[0] for level in filled) == "llhhlhmlhm"
+
+
+def test_levels_that_a_file_lacks_come_last(tmp_path):
+    save_grades(tmp_path / "t", ([1, None], ["low", "mid"]), ([None, 0], ["high"]))
+    filled = fill_grades(tmp_path / "t", "top")
+    assert filled.cat.categories.tolist() == ["low", "mid", "high", "top"]
+    assert filled.tolist() == ["mid", "top", "top", "high"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "expected"),
+    [
+        (pa.decimal128(38, 10), 1.5e20, Decimal("1.5e20")),
+        (pa.decimal256(70, 30), -2.5e35, Decimal("-2.5e35")),
+        (pa.decimal128(2, 1), 12.34, Decimal("9.9")),
+        (pa.decimal128(2, 1), -1e300, Decimal("-9.9")),
+    ],
+)
+def test_decimals_are_filled_up_to_what_they_have_room_for(
+    tmp_path, type_, value, expected
+):
+    table = pa.table({"x": pa.array([Decimal(1), None], type_)})
+    pq.write_table(table, tmp_path / "t")
+    with open_table(tmp_path / "t") as file:
+        filled = pq.read_table(io.BytesIO(fill_file(file, {"x": value})))
+    assert filled["x"].to_pylist() == [1, expected]
+
+
 def test_markers_are_found_in_numbers_and_texts(tmp_path):
     table = pa.table({"n": [1, -999, 3], "t": [" x ", "unknown", " "]})
     pq.write_table(table, tmp_path / "t")
@@ -219,6 +327,22 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     pq.write_table(table, tmp_path / "t")
     with pytest.raises(TableError, match="'x' for columns 1 and 2"):
         open_table(tmp_path / "t")
+
+
+def test_two_columns_of_one_name_can_be_left_out(tmp_path):
+    columns = [pa.array([1, None]), pa.array([2.5, None]), pa.array(["a", None])]
+    table = pa.Table.from_arrays(columns, names=["d", "x", "d"])
+    pq.write_table(table, tmp_path / "t")
+    with open_table(tmp_path / "t", ReadOptions(drop="d")) as file:
+        assert [column.name for column in file.columns] == ["x"]
+        assert file.read().columns.tolist() == ["x"]
+        filled = pq.ParquetFile(io.BytesIO(fill_file(file, {"x": 3.5}))).read()
+    assert filled.schema == table.schema
+    assert [column.to_pylist() for column in filled.columns] == [
+        [1, None],
+        [2.5, 3.5],
+        ["a", None],
+    ]
 
 
 def test_complete_rows_are_not_asked_about(path):

@@ -1,10 +1,11 @@
 import io
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lacunet.tables import FileFormat, write_rows
+from lacunet.tables import FileFormat, _rows, write_rows
 
 FRAMES = [
     pd.DataFrame({"class": ["a", 'b,"'], "p": [0.1, 1 / 3]}),
@@ -36,6 +37,34 @@ def test_frames_become_one_table_in_parquet():
         "class": ["a", 'b,"', None, "ż"],
         "p": [0.1, 1 / 3, None, 2.0],
     }
+
+
+@pytest.mark.parametrize("in_memory", [1, 2**24])
+def test_a_column_may_have_its_first_value_in_any_frame(monkeypatch, in_memory):
+    monkeypatch.setattr(_rows, "_IN_MEMORY", in_memory)
+    nothing = pd.Series([None, None], dtype=object)
+    frames = [
+        pd.DataFrame({"ok": nothing, "name": nothing, "p": [0.1, 0.2]}),
+        pd.DataFrame({"ok": [True, None], "name": nothing, "p": [0.3, 0.4]}),
+        pd.DataFrame({"ok": nothing, "name": ["a", None], "p": [0.5, 0.6]}),
+        pd.DataFrame({"ok": [None, False], "name": nothing, "p": [0.7, 0.8]}),
+    ]
+    out = io.BytesIO()
+    assert write_rows(out, iter(frames), FileFormat("parquet")) == 8
+    table = pq.read_table(out)
+    assert table.schema.field("ok").type == pa.bool_()
+    assert table.to_pydict() == {
+        "ok": [None, None, True, None, None, None, None, False],
+        "name": [None] * 4 + ["a"] + [None] * 3,
+        "p": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
+    }
+
+
+def test_a_column_without_values_is_written():
+    out = io.BytesIO()
+    frames = [pd.DataFrame({"x": [None], "p": [0.5]})] * 2
+    assert write_rows(out, frames, FileFormat("parquet")) == 2
+    assert pq.read_table(out).to_pydict() == {"x": [None, None], "p": [0.5, 0.5]}
 
 
 def test_no_frames_are_no_rows():

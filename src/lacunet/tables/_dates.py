@@ -98,13 +98,14 @@ class DateStyle:
         if match is None:
             return None
         parts = match.groupdict()
+        day = text[: match.start("gap")] if parts["gap"] else text
         return cls(
             order,
             parts["gap"] or "",
             parts["seconds"] is not None,
             len(parts["fraction"] or ".") - 1,
             parts.get("zone") or "",
-            is_padded=not re.search(r"(?<![0-9])[1-9](?![0-9:])", text),
+            is_padded=not re.search(r"(?<![0-9])[1-9](?![0-9])", day),
         )
 
     def read(self, texts: pa.StringArray) -> pa.TimestampArray | None:

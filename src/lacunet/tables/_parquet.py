@@ -231,12 +231,14 @@ class ParquetReader:
 
     @cached_property
     def _columns(self) -> dict[str, TypedColumn]:
-        """All columns, looked at from the first row to the last."""
+        """All columns not left out, looked at from the first row to the last."""
         assert self.n_rows
         n_columns = len(self.names)
+        dropped = set(self._options.drop)  # among them may be two of one name
         columns = {
             name: TypedColumn(name, self.schema.field(name).type, n_columns=n_columns)
             for name in self.names
+            if name not in dropped
         }
         with self.open() as file:
             for batch in self.batches(file, columns=[*columns]):

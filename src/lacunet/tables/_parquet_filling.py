@@ -1,19 +1,27 @@
 """Parquet written back in its own types, but for its holes."""
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lacunet.tables._filling import FillCount, Job, Tally
+from lacunet.exceptions import TableError
+from lacunet.tables._columns import quote_name
+from lacunet.tables._filling import FillCount, Job, Tally, Values
+from lacunet.tables._options import list_names, shorten
 from lacunet.tables._parquet import ParquetReader
 from lacunet.tables._scanner import Bools
-from lacunet.tables._types import flatten
-from lacunet.tables._wanted import as_frame
+from lacunet.tables._typed_filling import (
+    add_levels,
+    as_array,
+    put_levels,
+    put_values,
+    unite,
+)
+from lacunet.tables._types import value_type
+from lacunet.tables._wanted import Wanted, as_frame
 
 _MOST_ROWS = 2**20  # of a row group that is written
 _CODECS = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}  # as the writer calls them
@@ -52,11 +60,10 @@ class _Filler:
         self.tally = Tally()
         self._reader = reader
         self._job = job
+        self._levels: dict[str, pa.Array] = {}
+        types = {each: reader.schema.field(each.name).type for each, _ in job.here}
         # A column of no type at all has no room for values.
-        types = [
-            (each.name, reader.schema.field(each.name).type) for each, _ in job.here
-        ]
-        self._names = [name for name, type_ in types if not pt.is_null(type_)]
+        self._wanted = [each for each in types if not pt.is_null(types[each])]
 
     def copy(self, file: pq.ParquetFile, writers: list[pq.ParquetWriter]) -> None:
         """Write all rows, in groups as they are in the file."""
@@ -75,7 +82,7 @@ class _Filler:
 
     def _fill_batch(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Return a batch for each output."""
-        holes = {name: self._reader.split(batch, name)[1] for name in self._names}
+        holes = {each: self._reader.split(batch, each.name)[1] for each in self._wanted}
         incomplete = np.zeros(len(batch), dtype=bool)
         for hollow in holes.values():
             incomplete |= hollow
@@ -93,20 +100,48 @@ class _Filler:
     def _replace(
         self,
         batch: pa.RecordBatch,
-        holes: dict[str, Bools],
+        holes: dict[Wanted, Bools],
         incomplete: Bools,
         frame: Any,
         *,
         is_first: bool,
     ) -> pa.RecordBatch:
         """Return a batch with the values of a frame in its holes."""
-        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+        arrays = batch.columns
         rows = np.flatnonzero(incomplete)
-        for name, hollow in holes.items():
+        for each, hollow in holes.items():
+            name = each.name
             found = self.tally.take(frame, name, hollow[incomplete], counts=is_first)
             if len(found.rows):
-                arrays[name] = _put(arrays[name], rows[found.rows], found.values)
-        return pa.RecordBatch.from_arrays([*arrays.values()], schema=batch.schema)
+                place = batch.schema.get_field_index(name)
+                there = Values(rows[found.rows], found.values)
+                arrays[place] = self._put(arrays[place], there, each)
+        return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+    def _put(self, array: pa.Array, found: Values, wanted: Wanted) -> pa.Array:
+        """Return an array of the same type with other values in some rows."""
+        try:
+            values = as_array(found.values, value_type(array.type), wanted.form)
+            if not pt.is_dictionary(array.type):
+                return put_values(array, found.rows, values)
+            placed = put_levels(array, found.rows, values)
+            if placed is None:
+                levels = add_levels(self._find_levels(wanted.name), values)
+                self._levels[wanted.name] = levels
+                placed = put_levels(array, found.rows, values, levels)
+            return placed
+        except pa.ArrowInvalid as error:
+            raise _no_room(array.type, found, wanted) from error
+
+    def _find_levels(self, name: str) -> pa.Array:
+        """Return all levels of a column, in the order in which the file has them."""
+        if name not in self._levels:
+            with self._reader.open() as file:
+                batches = self._reader.batches(file, columns=[name])
+                self._levels[name] = unite(
+                    batch.column(name).dictionary for batch in batches
+                )
+        return self._levels[name]
 
 
 def _write(held: list[list[pa.RecordBatch]], writers: list[pq.ParquetWriter]) -> None:
@@ -114,7 +149,8 @@ def _write(held: list[list[pa.RecordBatch]], writers: list[pq.ParquetWriter]) ->
     if not held:
         return
     for writer, batches in zip(writers, zip(*held, strict=True), strict=True):
-        table = pa.Table.from_batches(batches)
+        # A group has one dictionary: without, the order of levels is lost.
+        table = pa.Table.from_batches(batches).unify_dictionaries()
         writer.write_table(table, row_group_size=len(table))
 
 
@@ -130,45 +166,11 @@ def _find_codecs(metadata: pq.FileMetaData) -> dict[str, str] | str:
     }
 
 
-def _put(array: pa.Array, rows: Any, values: Any) -> pa.Array:
-    """Return an array of the same type with other values in some rows."""
-    flat = flatten(array)
-    mask = np.zeros(len(array), dtype=bool)
-    mask[rows] = True
-    placed = pc.replace_with_mask(flat, pa.array(mask), _as_array(values, flat.type))
-    if pt.is_dictionary(array.type):
-        placed = placed.cast(array.type.value_type).dictionary_encode()
-    return placed.cast(array.type)
-
-
-def _as_array(values: Any, type_: pa.DataType) -> pa.Array:
-    """Return values in a flat type, as near as it has them."""
-    if pt.is_integer(type_):
-        return _as_integers(values, type_)
-    if pt.is_decimal(type_):
-        step = Decimal(1).scaleb(-type_.scale)
-        exact = [Decimal(repr(float(value))).quantize(step) for value in values]
-        return pa.array(exact, type_)
-    if pt.is_floating(type_):
-        return pa.array(values.astype(np.float64)).cast(type_, safe=False)
-    if pt.is_boolean(type_):
-        return pa.array([bool(value) for value in values], type_)
-    if pt.is_date(type_) or pt.is_timestamp(type_):
-        return _as_dates(values, type_)
-    return pa.array([str(value) for value in values], type_)
-
-
-def _as_integers(values: Any, type_: pa.DataType) -> pa.Array:
-    ends = np.iinfo(type_.to_pandas_dtype())
-    # As Python integers: the largest of 64 bits is no float.
-    rounded = [round(value) for value in values.astype(np.float64).tolist()]
-    return pa.array([min(max(each, ends.min), ends.max) for each in rounded], type_)
-
-
-def _as_dates(values: Any, type_: pa.DataType) -> pa.Array:
-    stamps = values.astype("M8[us]")
-    if pt.is_date(type_):
-        half_a_day = np.timedelta64(12, "h")
-        return pa.array((stamps + half_a_day).astype("M8[D]")).cast(type_)
-    zoned = pa.array(stamps).view(pa.timestamp("us", type_.tz))
-    return zoned.cast(type_, safe=False)
+def _no_room(type_: pa.DataType, found: Values, wanted: Wanted) -> TableError:
+    values = list_names([*dict.fromkeys(map(str, found.values))])
+    msg = (
+        f"Got {values} from the model for holes of column {quote_name(wanted.name)}, "
+        f"but expected what its type {shorten(str(type_), 30)} has room for. Convert "
+        f"the column to texts."
+    )
+    return TableError(msg)

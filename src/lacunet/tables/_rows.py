@@ -1,16 +1,21 @@
 """Frames to a file, one after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from lacunet.tables._format import FileFormat
 from lacunet.tables._text import encoding_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_IN_MEMORY = 2**24  # bytes of rows put aside; beyond, they go to a file
 
 
 def write_rows(
@@ -70,19 +75,44 @@ def _write_csv(out: IO[bytes], frames: Iterable[Any], form: FileFormat) -> int:
 
 
 def _write_parquet(out: IO[bytes], frames: Iterable[Any]) -> int:
-    writer, n_rows = None, 0
-    try:
-        for frame in frames:
-            if writer is None:
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                writer = pq.ParquetWriter(out, table.schema)
-            else:
-                table = pa.Table.from_pandas(
-                    frame, schema=writer.schema, preserve_index=False
-                )
-            writer.write_table(table)
-            n_rows += len(frame)
-    finally:
-        if writer is not None:
-            writer.close()
+    n_rows = 0
+    with SpooledTemporaryFile(max_size=_IN_MEMORY) as room:
+        schema, tables = _find_schema(map(_as_table, frames), room)
+        if schema is None:
+            return 0
+        with pq.ParquetWriter(out, schema) as writer:
+            for table in tables:
+                writer.write_table(table.cast(schema))
+                n_rows += len(table)
     return n_rows
+
+
+def _as_table(frame: Any) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _find_schema(
+    tables: Iterator[pa.Table], room: IO[bytes]
+) -> tuple[pa.Schema | None, Iterator[pa.Table]]:
+    """Return the types of all columns, and the tables again from the first on.
+
+    A column may have its first value, and with it a type, in any table: those before it
+    are put aside.
+    """
+    schema, n_aside = None, 0
+    for table in tables:
+        schemas = [table.schema] if schema is None else [schema, table.schema]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        if not any(pt.is_null(field.type) for field in schema):
+            return schema, chain(_take_up(room, n_aside), [table], tables)
+        with pa.ipc.new_stream(room, table.schema) as aside:
+            aside.write_table(table)
+        n_aside += 1
+    return schema, _take_up(room, n_aside)
+
+
+def _take_up(room: IO[bytes], n_tables: int) -> Iterator[pa.Table]:
+    room.seek(0)
+    for _ in range(n_tables):
+        with pa.ipc.open_stream(room) as aside:
+            yield aside.read_all()

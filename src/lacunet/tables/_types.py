@@ -92,6 +92,20 @@ def kind_of(type_: pa.DataType) -> Kind:
     return "empty" if pt.is_null(type_) else "unsupported"
 
 
+def value_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of the values; that of its levels, if it has a dictionary.
+
+    Parameters
+    ----------
+    type_ : DataType
+
+    Returns
+    -------
+    DataType
+    """
+    return type_.value_type if pt.is_dictionary(type_) else type_
+
+
 def advise(name: str, type_: pa.DataType) -> str:
     """Return what can be done about a column of a type that is not supported.
 
@@ -104,8 +118,7 @@ def advise(name: str, type_: pa.DataType) -> str:
     -------
     str
     """
-    flat = type_.value_type if pt.is_dictionary(type_) else type_
-    advice = [text for test, text in _ADVICE if test(flat)]
+    advice = [text for test, text in _ADVICE if test(value_type(type_))]
     other = advice[0] if advice else "make it numbers, texts or dates"
     return (
         f"It has the type {shorten(str(type_), 30)}: {other}, or leave it out with "
