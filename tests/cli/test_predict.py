@@ -62,6 +62,22 @@ def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
     pd.testing.assert_frame_equal(said[["id", "cost"]], make_table()[["id", "cost"]])
 
 
+def test_kept_cells_stand_as_in_the_table(call, folder, tmp_path):
+    text = "key,age,town,score\n9007199254740993,041,Rome,1.50\n,42,Bonn,0.5\n"
+    (tmp_path / "new.csv").write_text(text)
+    names = ("--keep", "key", "--keep", "age", "--keep", "score", "--keep", "key")
+    result = call("predict", folder / "m", tmp_path / "new.csv", *names)
+    assert result.exit_code == 0, result.output
+    header, *lines = result.stdout.splitlines()
+    assert header.startswith("key,age,score,prediction,")
+    assert lines[0].startswith("9007199254740993,041,1.50,")
+    assert lines[1].startswith(",42,0.5,")
+    plain = call("predict", folder / "m", tmp_path / "new.csv").stdout.splitlines()
+    assert [line.split(",")[3:] for line in lines] == [
+        line.split(",") for line in plain[1:]
+    ]
+
+
 def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
     table = make_table()[["age", "town", "score"]]
     save_csv(table, tmp_path / "empty.csv")

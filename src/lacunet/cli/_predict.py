@@ -50,7 +50,8 @@ Examples:
     "--keep",
     multiple=True,
     metavar="NAME",
-    help="A column of the table to write before the prediction. May be given again.",
+    help="A column of the table to write before the prediction, as it stands. May be "
+    "given again.",
 )
 @force_option
 @reading_options
@@ -89,8 +90,9 @@ def predict(
             shown_rows(terminal, "predicting", None) as advance,
         ):
             said = _said(fitted, blocks, advance)
-            frames = _with_kept(file, keep, said)
-            n_rows = write_rows(stream, frames, FileFormat.of_name(output))
+            format = FileFormat.of_name(output)
+            frames = _with_kept(file, keep, said, typed=format.kind == "parquet")
+            n_rows = write_rows(stream, frames, format)
     terminal.note(f"Predicted {n_rows} rows.")
     terminal.answer({"rows": n_rows, "output": output, **vars(match)})
 
@@ -130,7 +132,11 @@ def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None
 
 
 def _with_kept(
-    file: "TableFile", keep: tuple[str, ...], frames: "Iterator[pd.DataFrame]"
+    file: "TableFile",
+    keep: tuple[str, ...],
+    frames: "Iterator[pd.DataFrame]",
+    *,
+    typed: bool,
 ) -> "Iterator[pd.DataFrame]":
     """Put columns of the table before those that are predicted."""
     import pandas as pd
@@ -138,5 +144,6 @@ def _with_kept(
     if not keep:
         yield from frames
         return
-    for kept, said in zip(file.blocks(BLOCK, names=keep), frames, strict=True):
+    cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
+    for kept, said in zip(cells, frames, strict=True):
         yield pd.concat([kept, said], axis=1)

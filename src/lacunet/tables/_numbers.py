@@ -34,6 +34,8 @@ class NumberSurvey:
     decimal : {".", ","}
     is_counting : bool
         Whether every row is one more than the row before it.
+    is_padded : bool
+        Whether one has zeros in front.
     least : float
     """
 
@@ -45,7 +47,7 @@ class NumberSurvey:
         self._decimals = (math.inf, 0.0)  # fewest and most
         self._lengths = (math.inf, 0.0)  # shortest and longest text
         self._digits = 0  # of the longest number
-        self._is_dotted = self._is_padded = False
+        self._is_dotted = self.is_padded = False
         self._has_lower = self._has_upper = False
         self._only_thousands = True
         self._last: float | None = None
@@ -78,7 +80,7 @@ class NumberSurvey:
     def is_code(self) -> bool:
         """Whether these are digits of one length with zeros in front: 007, 012."""
         same = self._lengths[0] == self._lengths[1]
-        return self._is_padded and same and self.is_integer
+        return self.is_padded and same and self.is_integer
 
     @property
     def may_be_thousands(self) -> bool:
@@ -137,7 +139,7 @@ class NumberSurvey:
         self._decimals = _widen(self._decimals, sight.decimals)
         self._lengths = _widen(self._lengths, sight.lengths)
         self._is_dotted |= sight.is_dotted
-        self._is_padded |= sight.is_padded
+        self.is_padded |= sight.is_padded
         self._digits = max(self._digits, sight.n_digits)
         self._has_lower |= sight.has_lower
         self._has_upper |= sight.has_upper

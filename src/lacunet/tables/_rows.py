@@ -75,7 +75,8 @@ def _write_parquet(out: IO[bytes], frames: Iterable[Any]) -> int:
         for frame in frames:
             if writer is None:
                 table = pa.Table.from_pandas(frame, preserve_index=False)
-                writer = pq.ParquetWriter(out, table.schema)
+                # Without what pandas adds, which it can't read of Arrow's own types.
+                writer = pq.ParquetWriter(out, table.schema.remove_metadata())
             else:
                 table = pa.Table.from_pandas(
                     frame, schema=writer.schema, preserve_index=False
