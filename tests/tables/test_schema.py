@@ -3,7 +3,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from own_tables import save
+from own_tables import fill_file, save
 
 from lacunet import LacunetImputer
 from lacunet.exceptions import TableError
@@ -102,6 +102,28 @@ def test_levels_that_are_texts_are_read_from_numbers(tmp_path):
     assert read(save(tmp_path, "code\n1\n2\n"), schema)["code"].tolist() == ["1", "2"]
     pq.write_table(pa.table({"code": [1.0, 2.5]}), tmp_path / "t")
     assert read(tmp_path / "t", schema)["code"].tolist() == ["1", "2.5"]
+
+
+def test_a_column_that_was_empty_in_training_is_missing_in_all_rows(tmp_path):
+    schema = Schema((SchemaColumn("age", "number"), SchemaColumn("note", "empty")))
+    path = save(tmp_path, "note,age\nhello,40\n3,41\n,42\n")
+    assert read(path, schema)["note"].isna().all()
+    with open_table(path) as table:
+        assert fill_file(table, {"age": 1, "note": 2}, schema=schema) == (
+            path.read_bytes()
+        )
+    with open_table(save(tmp_path, "age\n40\n")) as table:
+        assert table.match(schema).missing == ()
+    other = open_table(save(tmp_path, "note\n40\n"))
+    with pytest.raises(TableError, match="expected such as 'age'"):
+        other.match(schema)
+
+
+def test_a_model_tells_which_columns_were_empty():
+    frame = pd.DataFrame({"age": [1.0, 2.0, 4.0], "note": [None] * 3})
+    with pytest.warns(UserWarning, match="'note'"):
+        model = LacunetImputer(random_state=0).fit(frame)
+    assert Schema.of_model(model).empty == ("note",)
 
 
 def test_a_model_tells_its_columns(tmp_path):

@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     ----------
     name : str
     place : int or None
-        In the file; None if it is not there, and missing in every row.
+        In the file; None if it is not there or not used, and missing in every row.
     form : {"number", "integer", "boolean", "text", "date"}
     """
 
@@ -84,6 +84,8 @@ def want_schema(
 ) -> list[Wanted]:
     """Want the columns of a model as what it was trained on, in its order.
 
+    Those that were empty then are missing, whatever the file has in them.
+
     Parameters
     ----------
     names : sequence of str
@@ -96,7 +98,7 @@ def want_schema(
     -------
     list of Wanted
     """
-    here = set(kept)
+    here = set(kept) - set(schema.empty)
     places = {name: place for place, name in enumerate(names) if name in here}
     return [
         Wanted(column.name, places.get(column.name), _form_of(column))
@@ -163,7 +165,7 @@ def as_frame(table: pa.Table) -> Any:
 
 def _form_of(column: SchemaColumn) -> Form:
     if column.kind != "category":
-        return column.kind
+        return _FORMS[column.kind]
     if all(isinstance(level, bool) for level in column.levels):
         return "boolean"
     if all(isinstance(level, (int, float)) for level in column.levels):
