@@ -78,6 +78,20 @@ def test_kept_cells_stand_as_in_the_table(call, folder, tmp_path):
     ]
 
 
+def test_what_training_had_not_is_told_once(call, folder, tmp_path):
+    lines = ["age,town,score", "41,Oslo,1", "42,Rome,", "43,,2", "44,Oslo,"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    result = call("predict", folder / "m", tmp_path / "new.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "Warning: levels of 'town' that the model has not seen count as missing, such "
+        "as 'Oslo'.",
+        "Warning: missing in some rows and in none of training, so that nothing was "
+        "learned of it: 'score'.",
+        "Predicted 4 rows.",
+    ]
+
+
 def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
     table = make_table()[["age", "town", "score"]]
     save_csv(table, tmp_path / "empty.csv")

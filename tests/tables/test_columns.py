@@ -112,3 +112,4 @@ def test_true_and_false_are_spelled_as_in_the_column():
     assert spell_booleans(["false"]) == {True: "true", False: "false"}
     assert spell_booleans(["True"]) == {True: "True", False: "False"}
     assert spell_booleans([]) == {True: "True", False: "False"}
+    assert spell_booleans(["maybe", "Y"]) == {True: "Y", False: "N"}

@@ -126,6 +126,70 @@ def test_a_model_tells_which_columns_were_empty():
     assert Schema.of_model(model).empty == ("note",)
 
 
+CODES = Schema((SchemaColumn("code", "category", ("0.0", "1.0", "2.0", "n")),))
+
+
+def test_a_level_that_is_a_number_is_known_in_other_spellings(tmp_path):
+    frame = read(save(tmp_path, "code\n2\n1.00\n0.0\nn\n007\n3\n\n"), CODES)
+    assert frame["code"].tolist()[:6] == ["2.0", "1.0", "0.0", "n", "007", "3"]
+    pq.write_table(pa.table({"code": [2.0, 1.0, 3.0]}), tmp_path / "t")
+    assert read(tmp_path / "t", CODES)["code"].tolist() == ["2.0", "1.0", "3"]
+
+
+def test_levels_that_are_one_number_are_told_by_their_spelling(tmp_path):
+    schema = Schema((SchemaColumn("code", "category", ("1", "1.0", "2")),))
+    frame = read(save(tmp_path, "code\n1\n1.0\n1.00\n2.0\n"), schema)
+    assert frame["code"].tolist() == ["1", "1.0", "1.00", "2"]
+    long = ("9007199254740992", "9007199254740993.0")
+    schema = Schema((SchemaColumn("code", "category", long),))
+    frame = read(save(tmp_path, "code\n9007199254740993\n"), schema)
+    assert frame["code"].tolist() == [long[1]]
+
+
+FLAGS = Schema((SchemaColumn("flag", "category", (False, True)),))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["TRUE", "false"],
+        ["1", "0"],
+        ["1.0", "0.0"],
+        ["yes", "No"],
+        ["Y", "n"],
+        ["t", "F"],
+    ],
+)
+def test_truth_values_are_known_in_other_spellings(tmp_path, texts):
+    path = save(tmp_path, "flag,x\n" + ",1\n".join([*texts, "", ""]))
+    assert read(path, FLAGS)["flag"].tolist() == [True, False, None]
+    pq.write_table(pa.table({"flag": texts}), tmp_path / "t")
+    assert read(tmp_path / "t", FLAGS)["flag"].tolist() == [True, False]
+    with open_table(path) as table:
+        filled = fill_file(table, {"flag": False}, schema=FLAGS).decode()
+    assert filled.splitlines()[-1] == f"{texts[1]},1"
+
+
+def test_truth_values_of_parquet_may_be_numbers(tmp_path):
+    pq.write_table(pa.table({"flag": [1, 0, None]}), tmp_path / "t")
+    assert read(tmp_path / "t", FLAGS)["flag"].tolist() == [True, False, None]
+
+
+def test_levels_that_a_model_has_not_seen_are_told(tmp_path):
+    text = "town,member,grade\nOslo,ja,3\nParis,TRUE,1\nRome,,\nOslo,no,2.0\n"
+    names = ["town", "member", "grade"]
+    columns = tuple(each for each in SCHEMA.columns if each.name in names)
+    unseen = {}
+    with open_table(save(tmp_path, text)) as table:
+        list(table.blocks(2, schema=Schema(columns), unseen=unseen))
+    assert unseen == {"town": ["Oslo", "Paris"], "member": ["ja"], "grade": ["3"]}
+    frame = pd.DataFrame({"town": [f"t{k}" for k in range(9)], "grade": [3.0] * 9})
+    frame.to_parquet(tmp_path / "t")
+    with open_table(tmp_path / "t") as table:
+        list(table.blocks(2, schema=Schema(columns), unseen=unseen))
+    assert unseen == {"town": ["t0", "t1", "t2"], "member": [], "grade": ["3.0"]}
+
+
 def test_a_model_tells_its_columns(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -158,7 +158,8 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
 def _load(path: str, seed: int) -> Any:
     from lacunet import load
 
-    return load(path).set_params(random_state=_stream(seed))
+    # To have holes that training had not is what the command is for.
+    return load(path).set_params(random_state=_stream(seed), on_unseen_missing="use")
 
 
 def _warn(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:

@@ -169,12 +169,15 @@ class CsvReader:
         found = []
         for each in wanted:
             if each.place is None:
-                found.append(pa.nulls(grid.shape[0], TYPES[each.form]))
+                values = pa.nulls(grid.shape[0], TYPES[each.form])
             elif each.place in numbers:
-                found.append(pa.array(numbers[each.place]))
+                values = pa.array(numbers[each.place])
             else:
                 texts = grid.column(each.place)
-                found.append(_read(texts, self.columns[each.place], each.form))
+                values = _read(texts, self.columns[each.place], each.form)
+            if each.place is not None and each.levels is not None:
+                values = each.levels.settle(values, grid.column(each.place))
+            found.append(values)
         return found
 
     def check(self, wanted: Sequence[Wanted]) -> None:

@@ -146,6 +146,7 @@ class TableFile:
         n_rows: int | None = None,
         *,
         schema: Schema | None = None,
+        unseen: dict[str, list[str]] | None = None,
     ) -> "Iterator[pd.DataFrame]":
         """Read the table in blocks, in memory that does not grow with it.
 
@@ -156,6 +157,9 @@ class TableFile:
         schema : Schema, default=None
             The columns of a model: those are read, in its order and types. What the
             file lacks is missing in all rows; ``match`` tells what that is.
+        unseen : dict, default=None
+            Is given lists by the names of categories, to which a few of the levels are
+            added that the model has not seen, as they are read.
 
         Returns
         -------
@@ -163,6 +167,8 @@ class TableFile:
             As ``read`` returns it. What can't be read is found before the first.
         """
         wanted = self._want(schema)
+        if unseen is not None:
+            unseen |= {each.name: each.levels.unseen for each in wanted if each.levels}
         size = n_rows or max(1, _CELLS // len(wanted))
         return map(as_frame, regroup(self._reader.tables(wanted), size))
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from lacunet.exceptions import TableError
+from lacunet.tables._levels import Level
 
-Level = str | int | float | bool
+Kind = Literal["number", "category", "date", "empty"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,14 @@ class SchemaColumn:
         Of a column that was empty in training no value is ever used or filled.
     levels : tuple of str, int, float or bool, default=()
         Of a category.
+    had_holes : bool, default=True
+        Whether a value was missing in training.
     """
 
     name: str
-    kind: Literal["number", "category", "date", "empty"]
+    kind: Kind
     levels: tuple[Level, ...] = ()
+    had_holes: bool = True
 
 
 @dataclass(frozen=True)
@@ -133,5 +137,6 @@ def match_names(names: Sequence[str], schema: Schema, source: str) -> Match:
 
 
 def _describe(name: str, column: Any) -> SchemaColumn:
-    kind = "empty" if column.empty else column.kind
-    return SchemaColumn(name, kind, (*column.levels, *column.pooled))
+    kind: Kind = "empty" if column.empty else column.kind
+    levels = (*column.levels, *column.pooled)
+    return SchemaColumn(name, kind, levels, column.had_holes)

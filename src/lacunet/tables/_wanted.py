@@ -8,6 +8,7 @@ import pyarrow as pa
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo, quote_name
 from lacunet.tables._dates import STAMP
+from lacunet.tables._levels import Levels
 from lacunet.tables._schema import Schema, SchemaColumn
 
 Form = Literal["number", "integer", "boolean", "text", "date"]
@@ -40,11 +41,14 @@ class Wanted(NamedTuple):
     place : int or None
         In the file; None if it is not there or not used, and missing in every row.
     form : {"number", "integer", "boolean", "text", "date"}
+    levels : Levels or None, default=None
+        Those that a model knows.
     """
 
     name: str
     place: int | None
     form: Form
+    levels: Levels | None = None
 
 
 def want_all(names: Sequence[str], infos: Sequence[ColumnInfo]) -> list[Wanted]:
@@ -101,7 +105,12 @@ def want_schema(
     here = set(kept) - set(schema.empty)
     places = {name: place for place, name in enumerate(names) if name in here}
     return [
-        Wanted(column.name, places.get(column.name), _form_of(column))
+        Wanted(
+            column.name,
+            places.get(column.name),
+            _form_of(column),
+            Levels(column.levels) if column.levels else None,
+        )
         for column in schema.columns
     ]
 
