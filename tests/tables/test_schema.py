@@ -87,6 +87,21 @@ def test_what_is_no_number_or_date_is_refused_before_the_first_block(tmp_path):
         date.blocks(schema=SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "text", ["age\tx\n2,000\t1\n900\t2\n", 'age,x\n"2,000",1\n900,2\n']
+)
+def test_commas_that_may_stand_between_thousands_are_refused(tmp_path, text):
+    table = open_table(save(tmp_path, text))
+    with pytest.raises(TableError, match="'age'.*thousands or before decimals"):
+        table.blocks(schema=SCHEMA)
+
+
+def test_commas_between_thousands_are_not_called_missing(tmp_path):
+    table = open_table(save(tmp_path, 'age,x\n"1,234,567",1\n'))
+    with pytest.raises(TableError, match=r"'1,234,567' in line 2.*Take the commas out"):
+        table.blocks(schema=SCHEMA)
+
+
 def test_columns_of_other_types_are_refused_in_parquet(tmp_path):
     pq.write_table(pa.table({"age": ["40", "old"], "since": [1, 2]}), tmp_path / "t")
     with open_table(tmp_path / "t") as table:

@@ -22,11 +22,6 @@ EXACT = 2**53  # up to which every integer is a float
 class NumberSurvey:
     """Tells whether the texts of a column are numbers, and how they are written.
 
-    Parameters
-    ----------
-    comma : bool
-        Whether a comma may stand before decimals: not if it is the separator.
-
     Attributes
     ----------
     alive : bool
@@ -39,10 +34,9 @@ class NumberSurvey:
     least : float
     """
 
-    def __init__(self, *, comma: bool) -> None:
+    def __init__(self) -> None:
         self.alive = self.is_counting = True
         self.decimal = "."
-        self._comma = comma
         self.least, self._most = math.inf, -math.inf
         self._decimals = (math.inf, 0.0)  # fewest and most
         self._lengths = (math.inf, 0.0)  # shortest and longest text
@@ -110,9 +104,10 @@ class NumberSurvey:
             Null where a value is missing, but not everywhere.
         """
         values = read_floats(texts, self.decimal)
-        if values is None and self._may_turn_to_comma():
-            self.decimal = ","
+        if values is None and self.decimal == "." and not self._is_dotted:
             values = read_floats(texts, ",")
+            if values is not None or _has_more_commas(texts):
+                self.decimal = ","
         if values is None:
             self.alive = False
             return
@@ -147,9 +142,6 @@ class NumberSurvey:
     @property
     def _has_exponents(self) -> bool:
         return self._has_lower or self._has_upper
-
-    def _may_turn_to_comma(self) -> bool:
-        return self._comma and self.decimal == "." and not self._is_dotted
 
     def _fits(self, bound: int) -> bool:
         return -bound < self.least and self._most < bound
@@ -291,6 +283,11 @@ def is_with_thousands(texts: pa.StringArray) -> bool:
     like = pc.match_substring_regex(texts, _THOUSANDS)
     number = pc.match_substring_regex(texts, _NUMBER)
     return bool(pc.any(like).as_py() and pc.all(pc.or_(like, number)).as_py())
+
+
+def _has_more_commas(texts: pa.StringArray) -> bool:
+    """Tell whether more texts are numbers if a comma stands before decimals."""
+    return len(find_no_numbers(texts, ",")) < len(find_no_numbers(texts))
 
 
 def _widen(
