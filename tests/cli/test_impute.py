@@ -80,6 +80,11 @@ def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
     result = call("impute", table, "-o", out, "--model", tmp_path / "m")
     assert result.exit_code == 0, result.output
     observed_cells_are_kept(table, out)
+    new = table.with_name("new.csv")
+    new.write_text("age,town,score\n41,Rome,\n")
+    result = call("impute", new, "--model", tmp_path / "m")
+    assert result.stdout.splitlines()[1].startswith("41,Rome,")
+    assert result.stderr == "Filled 1 holes in 1 rows.\n"
 
 
 def test_holes_that_a_model_has_nothing_for_are_named(call, tmp_path):

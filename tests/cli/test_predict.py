@@ -92,6 +92,16 @@ def test_what_training_had_not_is_told_once(call, folder, tmp_path):
     ]
 
 
+def test_a_model_that_refuses_new_holes_does_so_here(call, tmp_path):
+    save_model(tmp_path / "m")
+    strict = load(tmp_path / "m").set_params(on_unseen_missing="raise")
+    strict.save(tmp_path / "strict")
+    (tmp_path / "new.csv").write_text("age,town,score\n41,Rome,\n")
+    result = call("predict", tmp_path / "strict", tmp_path / "new.csv")
+    assert result.exit_code == 1
+    assert "'score'" in result.stderr
+
+
 def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
     table = make_table()[["age", "town", "score"]]
     save_csv(table, tmp_path / "empty.csv")

@@ -14,6 +14,7 @@ from lacunet.cli._tables import (
     reading_options,
     seed_option,
     shown_rows,
+    silence,
     table_argument,
 )
 from lacunet.cli._terminal import Terminal, common_options
@@ -158,8 +159,7 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
 def _load(path: str, seed: int) -> Any:
     from lacunet import load
 
-    # To have holes that training had not is what the command is for.
-    return load(path).set_params(random_state=_stream(seed), on_unseen_missing="use")
+    return silence(load(path)).set_params(random_state=_stream(seed))
 
 
 def _warn(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:

@@ -11,6 +11,7 @@ from lacunet.cli._tables import (
     force_option,
     reading_options,
     shown_rows,
+    silence,
     table_argument,
 )
 from lacunet.cli._terminal import Terminal, common_options
@@ -78,9 +79,8 @@ def predict(
         write_rows,
     )
 
-    fitted = load(model)
+    fitted = silence(load(model))
     _check_predicts(fitted, model)
-    fitted.set_params(on_unseen_missing="use")  # it is told in our own words
     known, schema = ModelTable.read(model), Schema.of_model(fitted)
     with open_table(table, known.options(reading)) as file:
         match = file.match(schema)

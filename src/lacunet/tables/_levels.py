@@ -65,15 +65,21 @@ class Levels:
         -------
         Array of shape (rows,)
         """
-        is_text = values.type == pa.string()
-        known = pa.array(self._texts if is_text else self._others).cast(values.type)
+        known = self._known(values.type)
         if pc.all(pc.or_(pc.is_in(values, known), found.is_null())).as_py():
             return values
-        if is_text:
+        if values.type == pa.string():
             values = self._respell(values)
         others = pc.and_(pc.invert(pc.is_in(values, known)), found.is_valid())
         self._note(pc.unique(found.filter(others)))
         return values
+
+    def _known(self, type_: pa.DataType) -> pa.Array:
+        if type_ == pa.string():
+            return pa.array(self._texts, type_)
+        if type_ == pa.bool_():
+            return pa.array(self._others, type_)
+        return pa.array([*map(float, self._others)], type_)
 
     def _respell(self, texts: pa.StringArray) -> pa.StringArray:
         exact = set(self._texts)
