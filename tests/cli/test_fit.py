@@ -147,6 +147,19 @@ def test_what_was_fitted_predicts(call, table, tmp_path):
     }
 
 
+@pytest.mark.filterwarnings("default:Got columns without one observed value")
+def test_a_column_without_a_value_in_rows_with_a_target_is_no_hindrance(call, tmp_path):
+    frame = make_table()
+    frame["note"] = pd.Series([None] * 60, dtype=object)
+    frame.loc[:3, "ill"] = None
+    frame.loc[:3, "note"] = "hello"
+    table = save_csv(frame, tmp_path / "t.csv")
+    assert fit(call, table, "--drop", "id").exit_code == 0
+    result = call("predict", tmp_path / "m", table)
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 61
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from own_models import make_table, save_csv, save_model
 
+from lacunet import LacunetImputer
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -89,6 +91,27 @@ def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
     result = call("impute", table, "-o", out, "--model", tmp_path / "m")
     assert result.exit_code == 0, result.output
     observed_cells_are_kept(table, out)
+    new = table.with_name("new.csv")
+    new.write_text("age,town,score\n41,Rome,\n")
+    result = call("impute", new, "--model", tmp_path / "m")
+    assert result.stdout.splitlines()[1].startswith("41,Rome,")
+    assert result.stderr == "Filled 1 holes in 1 rows.\n"
+
+
+def test_holes_that_a_model_has_nothing_for_are_named(call, tmp_path):
+    rows = make_table()[["age", "town", "score"]].assign(note=None)
+    with pytest.warns(UserWarning, match="note"):
+        LacunetImputer(random_state=0).fit(rows).save(tmp_path / "m")
+    (tmp_path / "t.csv").write_text("age,note,z,town,w\n,,,Rome,1\n40,,3,,2\n")
+    out = tmp_path / "f.csv"
+    result = call("impute", tmp_path / "t.csv", "-o", out, "--model", tmp_path / "m")
+    assert result.exit_code == 0, result.output
+    first, second = (line.split(",") for line in out.read_text().splitlines()[1:])
+    assert "" not in (first[0], second[3])
+    assert [first[1:3], second[1:3]] == [["", ""], ["", "3"]]
+    unknown = "Warning: left as it is, as the model does not know it: 'z'.\n"
+    assert unknown in result.stderr
+    assert "as the model has seen no value of it: 'note'.\n" in result.stderr
 
 
 def test_standard_input_and_output(call, table):

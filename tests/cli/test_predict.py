@@ -62,6 +62,46 @@ def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
     pd.testing.assert_frame_equal(said[["id", "cost"]], make_table()[["id", "cost"]])
 
 
+def test_kept_cells_stand_as_in_the_table(call, folder, tmp_path):
+    text = "key,age,town,score\n9007199254740993,041,Rome,1.50\n,42,Bonn,0.5\n"
+    (tmp_path / "new.csv").write_text(text)
+    names = ("--keep", "key", "--keep", "age", "--keep", "score", "--keep", "key")
+    result = call("predict", folder / "m", tmp_path / "new.csv", *names)
+    assert result.exit_code == 0, result.output
+    header, *lines = result.stdout.splitlines()
+    assert header.startswith("key,age,score,prediction,")
+    assert lines[0].startswith("9007199254740993,041,1.50,")
+    assert lines[1].startswith(",42,0.5,")
+    plain = call("predict", folder / "m", tmp_path / "new.csv").stdout.splitlines()
+    assert [line.split(",")[3:] for line in lines] == [
+        line.split(",") for line in plain[1:]
+    ]
+
+
+def test_what_training_had_not_is_told_once(call, folder, tmp_path):
+    lines = ["age,town,score", "41,Oslo,1", "42,Rome,", "43,,2", "44,Oslo,"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    result = call("predict", folder / "m", tmp_path / "new.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "Warning: levels of 'town' that the model has not seen count as missing, such "
+        "as 'Oslo'.",
+        "Warning: missing in some rows and in none of training, so that nothing was "
+        "learned of it: 'score'.",
+        "Predicted 4 rows.",
+    ]
+
+
+def test_a_model_that_refuses_new_holes_does_so_here(call, tmp_path):
+    save_model(tmp_path / "m")
+    strict = load(tmp_path / "m").set_params(on_unseen_missing="raise")
+    strict.save(tmp_path / "strict")
+    (tmp_path / "new.csv").write_text("age,town,score\n41,Rome,\n")
+    result = call("predict", tmp_path / "strict", tmp_path / "new.csv")
+    assert result.exit_code == 1
+    assert "'score'" in result.stderr
+
+
 def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
     table = make_table()[["age", "town", "score"]]
     save_csv(table, tmp_path / "empty.csv")

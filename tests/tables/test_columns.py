@@ -32,6 +32,9 @@ def words(column):
         (["a", "a"], "category", ["constant"]),
         (["00501", "10001", "00501"], "category", ["codes"]),
         (["1,234", "12", "1,234,567"], "category", ["thousands"]),
+        (["1,234", "12", "12,345"], "category", ["thousands"]),
+        (["1,5", "12", "2,5", "1,5", "3,5", "x"], "category", ["nearly-number"]),
+        (["1.5", "12", "2.5", "1.5", "3.5", "x"], "category", ["nearly-number"]),
         (["1", "2", "3", "4", "5", "n.a."], "category", ["nearly-number"]),
         (["1", "inf"], "number", ["infinite"]),
         (["1/2/2024", "1/3/2024"], "category", ["day-or-month"]),
@@ -112,3 +115,4 @@ def test_true_and_false_are_spelled_as_in_the_column():
     assert spell_booleans(["false"]) == {True: "true", False: "false"}
     assert spell_booleans(["True"]) == {True: "True", False: "False"}
     assert spell_booleans([]) == {True: "True", False: "False"}
+    assert spell_booleans(["maybe", "Y"]) == {True: "Y", False: "N"}

@@ -12,15 +12,15 @@ from lacunet.tables._numbers import (
 )
 
 
-def survey(*blocks, comma=False):
-    found = NumberSurvey(comma=comma)
+def survey(*blocks):
+    found = NumberSurvey()
     for block in blocks:
         found.see(pa.array(block, pa.string()))
     return found
 
 
-def write(texts, *values, comma=False):
-    return survey(texts, comma=comma).style.write(np.array(values, dtype=float))
+def write(texts, *values):
+    return survey(texts).style.write(np.array(values, dtype=float))
 
 
 def test_all_spellings_of_floats_are_read():
@@ -70,16 +70,17 @@ def test_integers_are_told_from_numbers():
 
 
 def test_commas_stand_before_decimals_only_if_no_point_does():
-    assert survey(["1", "2"], ["1,5"], comma=True).decimal == ","
-    assert not survey(["1.5"], ["1,5"], comma=True).alive
-    assert not survey(["1,5"], ["1.5"], comma=True).alive
-    assert not survey(["1,5"], comma=False).alive
+    assert survey(["1", "2"], ["1,5"]).decimal == ","
+    assert not survey(["1.5"], ["1,5"]).alive
+    assert not survey(["1,5"], ["1.5"]).alive
+    assert survey(["1.5", "x"]).decimal == "."
+    assert survey(["1,5", "x"]).decimal == ","
 
 
 def test_thousands_are_told_from_decimals_if_one_shows_it():
-    assert survey(["1,234", "12,345"], comma=True).may_be_thousands
-    assert not survey(["1,234"], ["1,5"], comma=True).may_be_thousands
-    assert not survey(["0,234"], comma=True).may_be_thousands
+    assert survey(["1,234", "12,345"]).may_be_thousands
+    assert not survey(["1,234"], ["1,5"]).may_be_thousands
+    assert not survey(["0,234"]).may_be_thousands
     assert is_with_thousands(pa.array(["1,234,567", "5", "-1,000.5"]))
     assert not is_with_thousands(pa.array(["1,234", "x"]))
     assert not is_with_thousands(pa.array(["1234"]))
@@ -123,11 +124,11 @@ def test_numbers_are_written_as_those_of_the_column_are(texts, value, expected):
 
 
 def test_decimals_are_written_with_the_columns_own_mark():
-    assert write(["1,5", "2"], 2.25, 3.0, comma=True) == ["2,2", "3"]
+    assert write(["1,5", "2"], 2.25, 3.0) == ["2,2", "3"]
 
 
 def test_a_column_without_numbers_has_six_digits():
-    assert NumberSurvey(comma=False).style.write(np.array([1.23456789])) == ["1.23457"]
+    assert NumberSurvey().style.write(np.array([1.23456789])) == ["1.23457"]
     assert NumberStyle().write(np.array([2.0])) == ["2"]
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from own_tables import save
+from own_tables import fill_file, save
 
 from lacunet import LacunetImputer
 from lacunet.exceptions import TableError
@@ -87,6 +87,21 @@ def test_what_is_no_number_or_date_is_refused_before_the_first_block(tmp_path):
         date.blocks(schema=SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "text", ["age\tx\n2,000\t1\n900\t2\n", 'age,x\n"2,000",1\n900,2\n']
+)
+def test_commas_that_may_stand_between_thousands_are_refused(tmp_path, text):
+    table = open_table(save(tmp_path, text))
+    with pytest.raises(TableError, match="'age'.*thousands or before decimals"):
+        table.blocks(schema=SCHEMA)
+
+
+def test_commas_between_thousands_are_not_called_missing(tmp_path):
+    table = open_table(save(tmp_path, 'age,x\n"1,234,567",1\n'))
+    with pytest.raises(TableError, match=r"'1,234,567' in line 2.*Take the commas out"):
+        table.blocks(schema=SCHEMA)
+
+
 def test_columns_of_other_types_are_refused_in_parquet(tmp_path):
     pq.write_table(pa.table({"age": ["40", "old"], "since": [1, 2]}), tmp_path / "t")
     with open_table(tmp_path / "t") as table:
@@ -102,6 +117,92 @@ def test_levels_that_are_texts_are_read_from_numbers(tmp_path):
     assert read(save(tmp_path, "code\n1\n2\n"), schema)["code"].tolist() == ["1", "2"]
     pq.write_table(pa.table({"code": [1.0, 2.5]}), tmp_path / "t")
     assert read(tmp_path / "t", schema)["code"].tolist() == ["1", "2.5"]
+
+
+def test_a_column_that_was_empty_in_training_is_missing_in_all_rows(tmp_path):
+    schema = Schema((SchemaColumn("age", "number"), SchemaColumn("note", "empty")))
+    path = save(tmp_path, "note,age\nhello,40\n3,41\n,42\n")
+    assert read(path, schema)["note"].isna().all()
+    with open_table(path) as table:
+        assert fill_file(table, {"age": 1, "note": 2}, schema=schema) == (
+            path.read_bytes()
+        )
+    with open_table(save(tmp_path, "age\n40\n")) as table:
+        assert table.match(schema).missing == ()
+    other = open_table(save(tmp_path, "note\n40\n"))
+    with pytest.raises(TableError, match="expected such as 'age'"):
+        other.match(schema)
+
+
+def test_a_model_tells_which_columns_were_empty():
+    frame = pd.DataFrame({"age": [1.0, 2.0, 4.0], "note": [None] * 3})
+    with pytest.warns(UserWarning, match="'note'"):
+        model = LacunetImputer(random_state=0).fit(frame)
+    assert Schema.of_model(model).empty == ("note",)
+
+
+CODES = Schema((SchemaColumn("code", "category", ("0.0", "1.0", "2.0", "n")),))
+
+
+def test_a_level_that_is_a_number_is_known_in_other_spellings(tmp_path):
+    frame = read(save(tmp_path, "code\n2\n1.00\n0.0\nn\n007\n3\n\n"), CODES)
+    assert frame["code"].tolist()[:6] == ["2.0", "1.0", "0.0", "n", "007", "3"]
+    pq.write_table(pa.table({"code": [2.0, 1.0, 3.0]}), tmp_path / "t")
+    assert read(tmp_path / "t", CODES)["code"].tolist() == ["2.0", "1.0", "3"]
+
+
+def test_levels_that_are_one_number_are_told_by_their_spelling(tmp_path):
+    schema = Schema((SchemaColumn("code", "category", ("1", "1.0", "2")),))
+    frame = read(save(tmp_path, "code\n1\n1.0\n1.00\n2.0\n"), schema)
+    assert frame["code"].tolist() == ["1", "1.0", "1.00", "2"]
+    long = ("9007199254740992", "9007199254740993.0")
+    schema = Schema((SchemaColumn("code", "category", long),))
+    frame = read(save(tmp_path, "code\n9007199254740993\n"), schema)
+    assert frame["code"].tolist() == [long[1]]
+
+
+FLAGS = Schema((SchemaColumn("flag", "category", (False, True)),))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["TRUE", "false"],
+        ["1", "0"],
+        ["1.0", "0.0"],
+        ["yes", "No"],
+        ["Y", "n"],
+        ["t", "F"],
+    ],
+)
+def test_truth_values_are_known_in_other_spellings(tmp_path, texts):
+    path = save(tmp_path, "flag,x\n" + ",1\n".join([*texts, "", ""]))
+    assert read(path, FLAGS)["flag"].tolist() == [True, False, None]
+    pq.write_table(pa.table({"flag": texts}), tmp_path / "t")
+    assert read(tmp_path / "t", FLAGS)["flag"].tolist() == [True, False]
+    with open_table(path) as table:
+        filled = fill_file(table, {"flag": False}, schema=FLAGS).decode()
+    assert filled.splitlines()[-1] == f"{texts[1]},1"
+
+
+def test_truth_values_of_parquet_may_be_numbers(tmp_path):
+    pq.write_table(pa.table({"flag": [1, 0, None]}), tmp_path / "t")
+    assert read(tmp_path / "t", FLAGS)["flag"].tolist() == [True, False, None]
+
+
+def test_levels_that_a_model_has_not_seen_are_told(tmp_path):
+    text = "town,member,grade\nOslo,ja,3\nParis,TRUE,1\nRome,,\nOslo,no,2.0\n"
+    names = ["town", "member", "grade"]
+    columns = tuple(each for each in SCHEMA.columns if each.name in names)
+    unseen = {}
+    with open_table(save(tmp_path, text)) as table:
+        list(table.blocks(2, schema=Schema(columns), unseen=unseen))
+    assert unseen == {"town": ["Oslo", "Paris"], "member": ["ja"], "grade": ["3"]}
+    frame = pd.DataFrame({"town": [f"t{k}" for k in range(9)], "grade": [3.0] * 9})
+    frame.to_parquet(tmp_path / "t")
+    with open_table(tmp_path / "t") as table:
+        list(table.blocks(2, schema=Schema(columns), unseen=unseen))
+    assert unseen == {"town": ["t0", "t1", "t2"], "member": [], "grade": ["3.0"]}
 
 
 def test_a_model_tells_its_columns(tmp_path):

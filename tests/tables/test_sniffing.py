@@ -26,6 +26,12 @@ def test_semicolons_with_commas_before_decimals(tmp_path):
         assert table.format.decimal == ","
 
 
+def test_commas_before_decimals_are_in_quotes_if_commas_separate_cells(tmp_path):
+    frame = read(tmp_path, 'a,b\n"1,5","2,25"\n"-0,5",3\n,"1,234"\n')
+    assert frame["a"].tolist()[:2] == [1.5, -0.5]
+    assert frame["b"].tolist() == [2.25, 3.0, 1.234]
+
+
 def test_points_and_commas_may_be_in_different_columns(tmp_path):
     frame = read(tmp_path, "version;size\n1.5;1,5\n1.7;2,5\n")
     assert frame.to_numpy().tolist() == [[1.5, 1.5], [1.7, 2.5]]

@@ -50,6 +50,7 @@ def test_a_table_without_holes_comes_back_byte_for_byte(
         ("x\n007.5\n?\n1.25\n", {"x": 2.0}, "x\n007.5\n2.0\n1.25\n"),
         # a comma before decimals
         ("x;y\n1,5;a\nNA;b\n", {"x": 2.5}, "x;y\n1,5;a\n2,5;b\n"),
+        ('x,y\n"1,5",a\nNA,b\n', {"x": 2.5}, 'x,y\n"1,5",a\n"2,5",b\n'),
         # spaces and quotes
         ("x, y\n1, NA\n2,  5 \n3, \n", {"y": 4}, "x, y\n1, 4\n2,  5 \n3, 4\n"),
         ('x,y\n"a",1\nNA,2\n"b",3\n', {"x": "c"}, 'x,y\n"a",1\n"c",2\n"b",3\n'),

@@ -14,6 +14,7 @@ from lacunet.cli._tables import (
     reading_options,
     seed_option,
     shown_rows,
+    silence,
     table_argument,
 )
 from lacunet.cli._terminal import Terminal, common_options
@@ -21,7 +22,7 @@ from lacunet.cli._terminal import Terminal, common_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import FillCount, ReadOptions, TableFile
+    from lacunet.tables import FillCount, ReadOptions, Schema, TableFile
 
 _MOST_ROWS = 100_000  # that an imputer is fitted to
 
@@ -92,12 +93,15 @@ def impute(
             stack.enter_context(open_output(path, force=force)) for path in paths
         ]
         fitted = _fit(terminal, file, seed) if model is None else _load(model, seed)
+        schema = Schema.of_model(fitted)
+        if model is not None:
+            _warn(terminal, file, schema)
         advance = stack.enter_context(shown_rows(terminal, "filling", file.n_rows))
         count = write_draws(
             file,
             streams,
             _filling(fitted, draws),
-            schema=Schema.of_model(fitted),
+            schema=schema,
             advance=advance,
         )
     _tell(terminal, count)
@@ -159,7 +163,27 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
 def _load(path: str, seed: int) -> Any:
     from lacunet import load
 
-    return load(path).set_params(random_state=_stream(seed))
+    return silence(load(path)).set_params(random_state=_stream(seed))
+
+
+def _warn(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
+    """Name the columns with holes that the model has nothing for."""
+    from lacunet.tables import list_names
+
+    unknown = file.match(schema).unknown
+    reasons = {
+        "the model does not know it": unknown,
+        "the model has seen no value of it": schema.empty,
+    }
+    if not unknown and not schema.empty:
+        return
+    hollow = {column.name for column in file.columns if column.n_missing}
+    for reason, names in reasons.items():
+        left = [name for name in names if name in hollow]
+        if left:
+            terminal.complain(
+                f"Warning: left as it is, as {reason}: {list_names(left)}."
+            )
 
 
 def _stream(seed: int) -> Any:

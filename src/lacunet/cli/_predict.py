@@ -11,6 +11,7 @@ from lacunet.cli._tables import (
     force_option,
     reading_options,
     shown_rows,
+    silence,
     table_argument,
 )
 from lacunet.cli._terminal import Terminal, common_options
@@ -18,7 +19,7 @@ from lacunet.cli._terminal import Terminal, common_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import Match, ReadOptions, TableFile
+    from lacunet.tables import Match, ReadOptions, Schema, TableFile
 
 BLOCK = 20_000  # rows at a time
 
@@ -50,7 +51,8 @@ Examples:
     "--keep",
     multiple=True,
     metavar="NAME",
-    help="A column of the table to write before the prediction. May be given again.",
+    help="A column of the table to write before the prediction, as it stands. May be "
+    "given again.",
 )
 @force_option
 @reading_options
@@ -77,22 +79,78 @@ def predict(
         write_rows,
     )
 
-    fitted = load(model)
+    fitted = silence(load(model))
     _check_predicts(fitted, model)
     known, schema = ModelTable.read(model), Schema.of_model(fitted)
     with open_table(table, known.options(reading)) as file:
         match = file.match(schema)
         _warn(terminal, match, {known.target, *keep})
-        blocks = file.blocks(BLOCK, schema=schema)
+        news = News(match)
+        blocks = file.blocks(BLOCK, schema=schema, unseen=news.levels)
         with (
             open_output(output, force=force) as stream,
             shown_rows(terminal, "predicting", None) as advance,
         ):
-            said = _said(fitted, blocks, advance)
-            frames = _with_kept(file, keep, said)
-            n_rows = write_rows(stream, frames, FileFormat.of_name(output))
+            said = _said(fitted, news.watched(blocks, schema), advance)
+            format = FileFormat.of_name(output)
+            frames = _with_kept(file, keep, said, typed=format.kind == "parquet")
+            n_rows = write_rows(stream, frames, format)
+    news.tell(terminal)
     terminal.note(f"Predicted {n_rows} rows.")
     terminal.answer({"rows": n_rows, "output": output, **vars(match)})
+
+
+class News:
+    """What rows have that training had not.
+
+    Parameters
+    ----------
+    match : Match
+        What the table lacks is told by others.
+
+    Attributes
+    ----------
+    levels : dict of str to list of str
+        A few new levels of each category.
+    holes : dict of str to None
+        Names of columns that have holes now and had none.
+    """
+
+    def __init__(self, match: "Match") -> None:
+        self.levels: dict[str, list[str]] = {}
+        self.holes: dict[str, None] = {}
+        self._lacking = set(match.missing)
+
+    def watched(
+        self, blocks: "Iterator[pd.DataFrame]", schema: "Schema"
+    ) -> "Iterator[pd.DataFrame]":
+        """Look for holes in blocks that pass."""
+        whole = [
+            column.name
+            for column in schema.columns
+            if not column.had_holes and column.name not in self._lacking
+        ]
+        for block in blocks:
+            hollow = block[whole].isna().any()
+            self.holes |= dict.fromkeys(hollow.index[hollow])
+            yield block
+
+    def tell(self, terminal: Terminal) -> None:
+        """Warn of what was found."""
+        from lacunet.tables import list_names
+
+        new = {name: levels for name, levels in self.levels.items() if levels}
+        for name, levels in new.items():
+            terminal.complain(
+                f"Warning: levels of {name!r} that the model has not seen count as "
+                f"missing, such as {list_names(levels)}."
+            )
+        holes = [name for name in self.holes if name not in new]
+        if holes:
+            terminal.complain(
+                f"Warning: missing in some rows and in none of training, so that "
+                f"nothing was learned of it: {list_names(holes)}."
+            )
 
 
 def _said(
@@ -130,7 +188,11 @@ def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None
 
 
 def _with_kept(
-    file: "TableFile", keep: tuple[str, ...], frames: "Iterator[pd.DataFrame]"
+    file: "TableFile",
+    keep: tuple[str, ...],
+    frames: "Iterator[pd.DataFrame]",
+    *,
+    typed: bool,
 ) -> "Iterator[pd.DataFrame]":
     """Put columns of the table before those that are predicted."""
     import pandas as pd
@@ -138,5 +200,6 @@ def _with_kept(
     if not keep:
         yield from frames
         return
-    for kept, said in zip(file.blocks(BLOCK, names=keep), frames, strict=True):
+    cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
+    for kept, said in zip(cells, frames, strict=True):
         yield pd.concat([kept, said], axis=1)

@@ -157,3 +157,20 @@ def check_answer(terminal: Terminal, output: str) -> None:
     if terminal.as_json and output == STANDARD:
         msg = "Got --json and a table on standard output. Name a file with -o."
         raise click.UsageError(msg)
+
+
+def silence(model: Any) -> Any:
+    """Return a model that does not warn of new holes: what it says is for Python.
+
+    Parameters
+    ----------
+    model : estimator of lacunet
+
+    Returns
+    -------
+    estimator
+        The same. It still refuses them, if it was told to.
+    """
+    if model.on_unseen_missing == "warn":
+        model.set_params(on_unseen_missing="use")
+    return model

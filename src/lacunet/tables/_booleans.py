@@ -5,7 +5,14 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_BOOLEANS = {"true": True, "false": False}
+_PAIRS = (
+    *(("False", "True"), ("F", "T"), ("No", "Yes"), ("N", "Y")),
+    *(("0", "1"), ("0.0", "1.0")),
+)
+_BOOLEANS = {
+    text.lower(): bool(value) for pair in _PAIRS for value, text in enumerate(pair)
+}
+_TRUE = [text for text, value in _BOOLEANS.items() if value]
 
 
 def are_booleans(texts: Iterable[str]) -> bool:
@@ -19,11 +26,11 @@ def are_booleans(texts: Iterable[str]) -> bool:
     -------
     bool
     """
-    return {text.lower() for text in texts} <= _BOOLEANS.keys()
+    return {text.lower() for text in texts} <= {"false", "true"}
 
 
 def read_booleans(texts: pa.StringArray) -> pa.BooleanArray:
-    """Read texts as truth values.
+    """Read texts as truth values: true, yes, y, t or 1, and their opposites.
 
     Parameters
     ----------
@@ -36,7 +43,8 @@ def read_booleans(texts: pa.StringArray) -> pa.BooleanArray:
     """
     lower = pc.ascii_lower(texts)
     known = pc.is_in(lower, value_set=pa.array([*_BOOLEANS]))
-    return pc.if_else(known, pc.equal(lower, "true"), pa.scalar(None, pa.bool_()))
+    truth = pc.is_in(lower, value_set=pa.array(_TRUE))
+    return pc.if_else(known, truth, pa.scalar(None, pa.bool_()))
 
 
 def spell_booleans(texts: Iterable[str]) -> dict[bool, str]:
@@ -45,7 +53,7 @@ def spell_booleans(texts: Iterable[str]) -> dict[bool, str]:
     Parameters
     ----------
     texts : iterable of str
-        Some of them. What is not among them is written in the same case.
+        Some of them; others may be among them. What is not is written alike.
 
     Returns
     -------
@@ -56,10 +64,11 @@ def spell_booleans(texts: Iterable[str]) -> dict[bool, str]:
     >>> spell_booleans(["FALSE"])
     {False: 'FALSE', True: 'TRUE'}
     """
-    found = {_BOOLEANS[text.lower()]: text for text in texts}
+    known = [text for text in texts if text.lower() in _BOOLEANS]
+    found = {_BOOLEANS[text.lower()]: text for text in known}
     some = next(iter(found.values()), "True")
-    for value in (False, True):
-        text = str(value)
+    (pair,) = (pair for pair in _PAIRS if some.title() in pair)
+    for value, text in enumerate(pair):
         cases = {some.lower(): text.lower(), some.upper(): text.upper()}
-        found.setdefault(value, cases.get(some, text))
+        found.setdefault(bool(value), cases.get(some, text))
     return found

@@ -167,16 +167,7 @@ class CsvReader:
         list of Array of shape (rows,)
         """
         numbers = self._convert_numbers(grid, wanted)
-        found = []
-        for each in wanted:
-            if each.place is None:
-                found.append(pa.nulls(grid.shape[0], TYPES[each.form]))
-            elif each.place in numbers:
-                found.append(pa.array(numbers[each.place]))
-            else:
-                texts = grid.column(each.place)
-                found.append(_read(texts, self.columns[each.place], each.form))
-        return found
+        return [self._convert_one(grid, each, numbers) for each in wanted]
 
     def check(self, wanted: Sequence[Wanted]) -> None:
         """Refuse what can't be read as what it is wanted for, before any work.
@@ -211,6 +202,17 @@ class CsvReader:
             )
             raise TableError(msg)
         return columns
+
+    def _convert_one(
+        self, grid: TextGrid, each: Wanted, numbers: dict[int, NDArray[np.float64]]
+    ) -> pa.Array:
+        if each.place is None:
+            return pa.nulls(grid.shape[0], TYPES[each.form])
+        if each.place in numbers and each.levels is None:
+            return pa.array(numbers[each.place])
+        texts = grid.column(each.place)
+        values = _read(texts, self.columns[each.place], each.form)
+        return values if each.levels is None else each.levels.settle(values, texts)
 
     def _convert_numbers(
         self, grid: TextGrid, wanted: Sequence[Wanted]

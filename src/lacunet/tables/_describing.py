@@ -92,10 +92,20 @@ def check_number(column: TextColumn, source: str) -> None:
     """
     if column.no_number is not None:
         text, line = column.no_number
+        advice = f'If it means missing, say --missing "{shorten(text)}".'
+        if is_with_thousands(pa.array([text])):
+            advice = "Take the commas out."
         msg = (
             f"Got {shorten(text)!r} in line {line} of {source}, in column "
-            f"{quote_name(column.name)}, but expected a number. If it means missing, "
-            f'say --missing "{shorten(text)}".'
+            f"{quote_name(column.name)}, but expected a number. {advice}"
+        )
+        raise TableError(msg)
+    if column.is_number and column.has_thousands:
+        msg = (
+            f"Got column {quote_name(column.name)} of {source} with commas in its "
+            f"numbers that may stand between thousands or before decimals, but "
+            f"expected numbers that can be told. Take commas between thousands out; "
+            f"before decimals, write points."
         )
         raise TableError(msg)
     if column.infinite is not None:

@@ -16,6 +16,7 @@ from lacunet.tables._csv import CsvReader
 from lacunet.tables._csv_filling import fill_csv
 from lacunet.tables._filling import Fill, FillCount, Job
 from lacunet.tables._format import FileFormat
+from lacunet.tables._kept import as_typed_frame, keep_csv, keep_parquet
 from lacunet.tables._options import ReadOptions, check_known
 from lacunet.tables._parquet import ParquetReader
 from lacunet.tables._parquet_filling import fill_parquet
@@ -145,7 +146,7 @@ class TableFile:
         n_rows: int | None = None,
         *,
         schema: Schema | None = None,
-        names: Sequence[str] | None = None,
+        unseen: dict[str, list[str]] | None = None,
     ) -> "Iterator[pd.DataFrame]":
         """Read the table in blocks, in memory that does not grow with it.
 
@@ -156,17 +157,52 @@ class TableFile:
         schema : Schema, default=None
             The columns of a model: those are read, in its order and types. What the
             file lacks is missing in all rows; ``match`` tells what that is.
-        names : sequence of str, default=None
-            Only these columns, in their own types.
+        unseen : dict, default=None
+            Is given lists by the names of categories, to which a few of the levels are
+            added that the model has not seen, as they are read.
 
         Returns
         -------
         iterator of DataFrame
             As ``read`` returns it. What can't be read is found before the first.
         """
-        wanted = self._want(schema) if names is None else self._want_only(names)
+        wanted = self._want(schema)
+        if unseen is not None:
+            unseen |= {each.name: each.levels.unseen for each in wanted if each.levels}
         size = n_rows or max(1, _CELLS // len(wanted))
         return map(as_frame, regroup(self._reader.tables(wanted), size))
+
+    def cells(
+        self, names: Sequence[str], n_rows: int | None = None, *, typed: bool = False
+    ) -> "Iterator[pd.DataFrame]":
+        """Read some columns as they stand in the file, in blocks.
+
+        Of CSV these are the texts of all cells, with their spaces and markers. Columns
+        of Parquet keep their types, as those of Arrow.
+
+        Parameters
+        ----------
+        names : sequence of str
+        n_rows : int, default=None
+            Rows of a block; by default as many as make about a million cells.
+        typed : bool, default=False
+            Whether the frames go to a file that has types: then numbers and truth
+            values of CSV are read as such, unless digits or zeros in front would be
+            lost, and empty cells are null.
+
+        Returns
+        -------
+        iterator of DataFrame
+        """
+        check_known(names, [self.names[place] for place in self._places], "column")
+        size = n_rows or max(1, _CELLS // max(1, len(names)))
+        if isinstance(self._reader, ParquetReader):
+            if not typed:
+                self._reader.check([Wanted(name, 0, "text") for name in names])
+            tables = keep_parquet(self._reader, names)
+        else:
+            tables = keep_csv(self._reader, names, typed=typed)
+        return map(as_typed_frame, regroup(tables, size))
 
     def fill(
         self,
@@ -193,13 +229,6 @@ class TableFile:
         if isinstance(self._reader, ParquetReader):
             return fill_parquet(self._reader, job)
         return fill_csv(self._reader, job)
-
-    def _want_only(self, names: Sequence[str]) -> list[Wanted]:
-        check_known(names, [column.name for column in self.columns], "column")
-        wanted = {each.name: each for each in want_all(self.names, self.columns)}
-        chosen = [wanted[name] for name in names]
-        self._reader.check(chosen)
-        return chosen
 
     def _want(self, schema: Schema | None) -> list[Wanted]:
         if schema is None:

@@ -22,11 +22,6 @@ EXACT = 2**53  # up to which every integer is a float
 class NumberSurvey:
     """Tells whether the texts of a column are numbers, and how they are written.
 
-    Parameters
-    ----------
-    comma : bool
-        Whether a comma may stand before decimals: not if it is the separator.
-
     Attributes
     ----------
     alive : bool
@@ -34,18 +29,19 @@ class NumberSurvey:
     decimal : {".", ","}
     is_counting : bool
         Whether every row is one more than the row before it.
+    is_padded : bool
+        Whether one has zeros in front.
     least : float
     """
 
-    def __init__(self, *, comma: bool) -> None:
+    def __init__(self) -> None:
         self.alive = self.is_counting = True
         self.decimal = "."
-        self._comma = comma
         self.least, self._most = math.inf, -math.inf
         self._decimals = (math.inf, 0.0)  # fewest and most
         self._lengths = (math.inf, 0.0)  # shortest and longest text
         self._digits = 0  # of the longest number
-        self._is_dotted = self._is_padded = False
+        self._is_dotted = self.is_padded = False
         self._has_lower = self._has_upper = False
         self._only_thousands = True
         self._last: float | None = None
@@ -78,7 +74,7 @@ class NumberSurvey:
     def is_code(self) -> bool:
         """Whether these are digits of one length with zeros in front: 007, 012."""
         same = self._lengths[0] == self._lengths[1]
-        return self._is_padded and same and self.is_integer
+        return self.is_padded and same and self.is_integer
 
     @property
     def may_be_thousands(self) -> bool:
@@ -108,9 +104,10 @@ class NumberSurvey:
             Null where a value is missing, but not everywhere.
         """
         values = read_floats(texts, self.decimal)
-        if values is None and self._may_turn_to_comma():
-            self.decimal = ","
+        if values is None and self.decimal == "." and not self._is_dotted:
             values = read_floats(texts, ",")
+            if values is not None or _has_more_commas(texts):
+                self.decimal = ","
         if values is None:
             self.alive = False
             return
@@ -137,7 +134,7 @@ class NumberSurvey:
         self._decimals = _widen(self._decimals, sight.decimals)
         self._lengths = _widen(self._lengths, sight.lengths)
         self._is_dotted |= sight.is_dotted
-        self._is_padded |= sight.is_padded
+        self.is_padded |= sight.is_padded
         self._digits = max(self._digits, sight.n_digits)
         self._has_lower |= sight.has_lower
         self._has_upper |= sight.has_upper
@@ -145,9 +142,6 @@ class NumberSurvey:
     @property
     def _has_exponents(self) -> bool:
         return self._has_lower or self._has_upper
-
-    def _may_turn_to_comma(self) -> bool:
-        return self._comma and self.decimal == "." and not self._is_dotted
 
     def _fits(self, bound: int) -> bool:
         return -bound < self.least and self._most < bound
@@ -289,6 +283,11 @@ def is_with_thousands(texts: pa.StringArray) -> bool:
     like = pc.match_substring_regex(texts, _THOUSANDS)
     number = pc.match_substring_regex(texts, _NUMBER)
     return bool(pc.any(like).as_py() and pc.all(pc.or_(like, number)).as_py())
+
+
+def _has_more_commas(texts: pa.StringArray) -> bool:
+    """Tell whether more texts are numbers if a comma stands before decimals."""
+    return len(find_no_numbers(texts, ",")) < len(find_no_numbers(texts))
 
 
 def _widen(

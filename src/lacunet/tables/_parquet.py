@@ -167,8 +167,11 @@ class ParquetReader:
             if each.place is None:
                 arrays.append(pa.nulls(len(batch), TYPES[each.form]))
             else:
-                values, _ = self.split(batch, each.name)
-                arrays.append(read_as(values, each.form, each.name, first_row))
+                found, _ = self.split(batch, each.name)
+                values = read_as(found, each.form, each.name, first_row)
+                if each.levels is not None:
+                    values = each.levels.settle(values, found)
+                arrays.append(values)
         return make_table(arrays, wanted)
 
     @contextmanager

@@ -88,7 +88,9 @@ def _write_parquet(out: IO[bytes], frames: Iterable[Any]) -> int:
 
 
 def _as_table(frame: Any) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    # Without what pandas adds, which it can't read of Arrow's own types.
+    return table.replace_schema_metadata()
 
 
 def _find_schema(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from lacunet.exceptions import TableError
+from lacunet.tables._levels import Level
 
-Level = str | int | float | bool
+Kind = Literal["number", "category", "date", "empty"]
 
 
 @dataclass(frozen=True)
@@ -16,14 +17,18 @@ class SchemaColumn:
     Parameters
     ----------
     name : str
-    kind : {"number", "category", "date"}
+    kind : {"number", "category", "date", "empty"}
+        Of a column that was empty in training no value is ever used or filled.
     levels : tuple of str, int, float or bool, default=()
         Of a category.
+    had_holes : bool, default=True
+        Whether a value was missing in training.
     """
 
     name: str
-    kind: Literal["number", "category", "date"]
+    kind: Kind
     levels: tuple[Level, ...] = ()
+    had_holes: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,11 @@ class Schema:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Names of the columns that had no value in training."""
+        return tuple(column.name for column in self.columns if column.kind == "empty")
+
     @classmethod
     def of_model(cls, model: Any) -> Self:
         """Return the columns that a model was trained on.
@@ -73,7 +83,7 @@ class Schema:
             raise TableError(msg)
         return cls(
             tuple(
-                SchemaColumn(str(name), column.kind, (*column.levels, *column.pooled))
+                _describe(str(name), column)
                 for name, column in zip(model.feature_names_in_, columns, strict=True)
             )
         )
@@ -86,7 +96,8 @@ class Match:
     Parameters
     ----------
     missing : tuple of str
-        Columns that the file lacks: they are missing in every row.
+        Columns that the file lacks: they are missing in every row. Those that were
+        empty in training are missing in any case, and not among them.
     unknown : tuple of str
         Columns that the model does not know: they are left out.
     """
@@ -110,15 +121,22 @@ def match_names(names: Sequence[str], schema: Schema, source: str) -> Match:
     -------
     Match
     """
-    here, wanted = set(names), set(schema.names)
-    if not here & wanted:
+    here, wanted, empty = set(names), set(schema.names), set(schema.empty)
+    useful = [name for name in schema.names if name not in empty] or schema.names
+    if here.isdisjoint(useful):
         msg = (
             f"Got {source} without a column that the model knows, but expected such as "
-            f"{schema.names[0]!r}. Is it the right file, and is its first line one of "
+            f"{useful[0]!r}. Is it the right file, and is its first line one of "
             f"names?"
         )
         raise TableError(msg)
     return Match(
-        tuple(name for name in schema.names if name not in here),
+        tuple(name for name in schema.names if name not in here | empty),
         tuple(name for name in names if name not in wanted),
     )
+
+
+def _describe(name: str, column: Any) -> SchemaColumn:
+    kind: Kind = "empty" if column.empty else column.kind
+    levels = (*column.levels, *column.pooled)
+    return SchemaColumn(name, kind, levels, column.had_holes)

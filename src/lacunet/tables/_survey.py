@@ -45,7 +45,7 @@ class TextColumn:
     ----------
     name : str
     separator : str
-        Of the file. If it is a comma, none can stand before decimals.
+        Of the file.
     n_columns : int, default=1
         Of the file.
 
@@ -65,7 +65,7 @@ class TextColumn:
     def __init__(self, name: str, *, separator: str, n_columns: int = 1) -> None:
         self.name = name
         self.n_missing = self.n_observed = self.n_quoted = 0
-        self.numbers = NumberSurvey(comma=separator != ",")
+        self.numbers = NumberSurvey()
         self.dates = DateSurvey()
         self.distinct = Distinct(n_columns)
         self.no_number: Odd | None = None

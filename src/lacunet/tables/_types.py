@@ -190,8 +190,8 @@ def read_as(array: pa.Array, form: Form, name: str, first_row: int) -> pa.Array:
     if form in ("number", "integer") and (is_number(type_) or is_text(type_)):
         values = _as_numbers(array, name, first_row)
         return values if form == "number" else array.cast(pa.int64())
-    if form == "boolean" and is_text(type_):
-        return read_booleans(trim(array))
+    if form == "boolean" and (is_number(type_) or is_text(type_)):
+        return read_booleans(_as_texts(array))
     if form == "date" and is_date(type_):
         return _as_dates(array)
     if form != kind_of(type_):

@@ -8,6 +8,7 @@ import pyarrow as pa
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo, quote_name
 from lacunet.tables._dates import STAMP
+from lacunet.tables._levels import Levels
 from lacunet.tables._schema import Schema, SchemaColumn
 
 Form = Literal["number", "integer", "boolean", "text", "date"]
@@ -38,13 +39,16 @@ class Wanted(NamedTuple):
     ----------
     name : str
     place : int or None
-        In the file; None if it is not there, and missing in every row.
+        In the file; None if it is not there or not used, and missing in every row.
     form : {"number", "integer", "boolean", "text", "date"}
+    levels : Levels or None, default=None
+        Those that a model knows.
     """
 
     name: str
     place: int | None
     form: Form
+    levels: Levels | None = None
 
 
 def want_all(names: Sequence[str], infos: Sequence[ColumnInfo]) -> list[Wanted]:
@@ -84,6 +88,8 @@ def want_schema(
 ) -> list[Wanted]:
     """Want the columns of a model as what it was trained on, in its order.
 
+    Those that were empty then are missing, whatever the file has in them.
+
     Parameters
     ----------
     names : sequence of str
@@ -96,10 +102,15 @@ def want_schema(
     -------
     list of Wanted
     """
-    here = set(kept)
+    here = set(kept) - set(schema.empty)
     places = {name: place for place, name in enumerate(names) if name in here}
     return [
-        Wanted(column.name, places.get(column.name), _form_of(column))
+        Wanted(
+            column.name,
+            places.get(column.name),
+            _form_of(column),
+            Levels(column.levels) if column.levels else None,
+        )
         for column in schema.columns
     ]
 
@@ -163,7 +174,7 @@ def as_frame(table: pa.Table) -> Any:
 
 def _form_of(column: SchemaColumn) -> Form:
     if column.kind != "category":
-        return column.kind
+        return _FORMS[column.kind]
     if all(isinstance(level, bool) for level in column.levels):
         return "boolean"
     if all(isinstance(level, (int, float)) for level in column.levels):
