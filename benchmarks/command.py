@@ -150,7 +150,7 @@ def measure_boosted(train: pd.DataFrame, folder: Path) -> float:
 
     def said() -> Iterator[pd.DataFrame]:
         with open_table(folder / "new.parquet") as file:
-            for rows in file.blocks(20_000, names=list(X)):
+            for rows in file.blocks(20_000):
                 yield predict_rows(model, rows)
 
     begin = time.perf_counter()
