@@ -74,9 +74,7 @@ def gathered(
     -------
     callable
     """
-    # Of --this/--no-this it is the first.
-    names = [name.partition("/")[0] for name in options]
-    fields = [name.removeprefix("--").replace("-", "_") for name in names]
+    fields = [name.removeprefix("--").replace("-", "_") for name in options]
 
     @functools.wraps(command)
     def call(*given: Any, **values: Any) -> Any:

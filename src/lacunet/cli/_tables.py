@@ -25,10 +25,10 @@ READING: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "metavar": "TEXT",
             "help": f"A cell that means missing, beside the usual ones.{_AGAIN}",
         },
-        "--usual-missing/--no-usual-missing": {
-            "default": True,
-            "help": "Whether NA, ?, - and the like mean missing in a CSV file. An "
-            "empty cell always does.  [default: they do]",
+        "--no-usual-missing": {
+            "is_flag": True,
+            "help": "In CSV files an empty cell alone means missing, not NA, ?, - and "
+            "the like.",
         },
         "--drop": {
             "multiple": True,
@@ -63,7 +63,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def build(chosen: dict[str, Any]) -> Any:
         from lacunet.tables import ReadOptions
 
-        return ReadOptions(**chosen)
+        usual = not chosen.pop("no_usual_missing")
+        return ReadOptions(**chosen, usual_missing=usual)
 
     return gathered(command, "reading", READING, build)
 
