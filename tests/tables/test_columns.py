@@ -59,6 +59,14 @@ def test_different_integers_under_a_name_of_names_name_rows(tmp_path, name):
     assert words(one(tmp_path, squares, "width")) == []
 
 
+def test_commas_in_quotes_are_pointed_out(tmp_path):
+    cells = '"1,5"\n"2,25"\n7\n'
+    found = describe(tmp_path, "x,y\n" + cells.replace("\n", ",1\n"))["x"]
+    assert (found.kind, words(found)) == ("number", ["commas"])
+    found = describe(tmp_path, "x;y\n" + cells.replace("\n", ";1\n"))["x"]
+    assert (found.kind, words(found)) == ("number", [])
+
+
 def test_counts_are_those_of_the_column(tmp_path):
     found = one(tmp_path, ["1", "", "2", "1", "NA"])
     assert (found.n_missing, found.n_distinct) == (2, 2)

@@ -18,6 +18,7 @@ What = Literal[
     "thousands",
     "nearly-number",
     "day-or-month",
+    "commas",
     "minus",
     "unsupported",
 ]
@@ -31,8 +32,8 @@ class Notice:
     ----------
     what : str
         One word for it: "empty", "constant", "id-like", "codes", "digits",
-        "infinite", "thousands", "nearly-number", "day-or-month", "minus" or
-        "unsupported".
+        "infinite", "thousands", "nearly-number", "day-or-month", "commas",
+        "minus" or "unsupported".
     text : str
         A sentence or two, with what to do.
     """

@@ -30,6 +30,10 @@ _DAY_OR_MONTH = (
     "Its dates do not tell days from months: they are taken for names. Write them as "
     "2024-12-31."
 )
+_COMMAS = (
+    "Its commas in quotes are taken for decimal ones. If its cells are lists or names, "
+    "leave it out with --drop, or use --categorical."
+)
 _MINUS = (
     "It has '+', and '-' counts as missing. If that is a value, say --no-usual-missing."
 )
@@ -185,6 +189,8 @@ def _notices_of_writing(column: TextColumn, kind: Kind) -> list[Notice]:
         found.append(Notice("nearly-number", _tell_no_number(column.no_number)))
     if column.dates.is_ambiguous:
         found.append(Notice("day-or-month", _DAY_OR_MONTH))
+    if kind == "number" and column.has_quoted_commas:
+        found.append(Notice("commas", _COMMAS))
     if column.n_missing and "+" in (column.distinct.values or ()):
         found.append(Notice("minus", _MINUS))
     return found

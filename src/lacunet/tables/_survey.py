@@ -101,6 +101,11 @@ class TextColumn:
         """
         return self._separator != ";" and self.numbers.may_be_thousands
 
+    @property
+    def has_quoted_commas(self) -> bool:
+        """Whether its numbers have commas before decimals that separate cells, too."""
+        return self._separator == "," and self.numbers.decimal == ","
+
     def see(self, block: "ColumnBlock", sight: Sight | None = None) -> None:
         """Look at more rows.
 
