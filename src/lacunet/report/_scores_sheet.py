@@ -62,18 +62,12 @@ def make_scores_sheets(
     tuple of Sheet
         With several metrics, the first has the rows that the paper reports of.
     """
-    first, others = _split_rows(part)
+    first = part.main_rows
+    others = [row for row in part.rows if row not in first]
     sheets = [make_scores_sheet(_of_rows(part, first), ranks, over)]
     if others:
         sheets.append(make_scores_sheet(_of_rows(part, others), {}, ""))
     return tuple(sheets)
-
-
-def _split_rows(part: Slice) -> tuple[list[Row], list[Row]]:
-    main = [row for row in part.rows if _reported(part, part.metric, row)]
-    if len(part.experiment.metrics) == 1 or not main:
-        return part.rows, []
-    return main, [row for row in part.rows if row not in main]
 
 
 def _of_rows(part: Slice, rows: Sequence[Row]) -> Slice:

@@ -89,6 +89,17 @@ class Slice:
         )
 
     @property
+    def main_rows(self) -> list[Row]:
+        """Those that methods are ranked on.
+
+        With several metrics, the rows that the paper reports of, if there are any: the
+        others are there to look at, and not all methods are run on them.
+        """
+        reported = self.experiment.reported.get(self.metric, {})
+        main = [row for row in self.rows if row in reported]
+        return main if main and len(self.experiment.metrics) > 1 else self.rows
+
+    @property
     def methods(self) -> list[str]:
         """Methods that have cells, in the order of the experiment."""
         found = {cell.method for cell in self.cells}

@@ -116,7 +116,12 @@ def find_standing(part: Slice) -> Standing | None:
 
 
 def _competing(part: Slice) -> Slice:
-    cells = [cell for cell in part.cells if cell.method not in SHOWN_COMPLETE]
+    main = set(part.main_rows)
+    cells = [
+        cell
+        for cell in part.cells
+        if cell.method not in SHOWN_COMPLETE and (cell.dataset, cell.rate) in main
+    ]
     holed = [cell for cell in cells if cell.rate != 0]
     return part.only(holed or cells)
 

@@ -15,6 +15,7 @@ from lacunet.report._origins import (
     find_mixed,
     find_slices,
 )
+from lacunet.report._patches import tell_patches
 from lacunet.report._scores_sheet import find_scores, find_winners
 from lacunet.report._slices import (
     AUTHORS,
@@ -103,6 +104,7 @@ def _tell_table(folder: Folder, name: str) -> Point | None:
         *_tell_standing(shown.standing),
         _tell_winners(shown),
         _tell_reported(shown.part),
+        tell_patches(shown.part),
         *(
             tell_authors(part, find_beside(part, [shown.part]))
             for part in every

@@ -29,6 +29,7 @@ from lacunet.report._comparisons import (
 )
 from lacunet.report._folder import Folder
 from lacunet.report._gaps import tell_unrun
+from lacunet.report._patches import tell_patches
 from lacunet.report._plots import draw_ranks
 from lacunet.report._scores_sheet import (
     RANK,
@@ -70,7 +71,9 @@ class Shown:
 def show_slice(part: Slice) -> Shown:
     """Return a slice with its table."""
     standing = find_standing(part)
-    ranks = dict(standing.ranks) if standing else {}
+    # Over one row, they say no more than its numbers.
+    ranked = standing is not None and len(standing.scores.datasets) > 1
+    ranks = dict(standing.ranks) if standing and ranked else {}
     over = standing.over if standing else ""
     return Shown(part, make_scores_sheets(part, ranks, over), standing)
 
@@ -121,10 +124,11 @@ def _make_part(part: Slice, slices: list[Slice]) -> Part:
     if part.protocol == AUTHORS:
         return Part(part.title, show_authors(part, find_beside(part, slices)), part.tag)
     shown = show_slice(part)
-    unrun = tell_unrun(part)
+    unrun, patches = tell_unrun(part), tell_patches(part)
     blocks = (
         *((Text(unrun, "warning"),) if unrun else ()),
         *shown.sheets,
+        *((Text(patches),) if patches else ()),
         *_show_standing(part, shown.standing),
         *_show_within(part),
     )
