@@ -52,7 +52,8 @@ SETTINGS = [
         for width, kind in itertools.product((89, 512), (PLAIN, DROPOUT, NORMALISED))
     ),
     *(Setting("rows", width, *PLAIN, "columns") for width in (89, 512)),
-    *(Setting("recordings", width, *NORMALISED, "table") for width in (89, 512)),
+    Setting("rows", 1024, 0.5, False, "table"),
+    *(Setting("recordings", width, *DROPOUT, "table") for width in (89, 512)),
 ]
 
 
