@@ -154,8 +154,8 @@ def test_rows_come_in_blocks_that_fit_in_memory(name, monkeypatch):
     X, _ = numbers()
     model = fitted(name)
     whole = predictions(model, X)
-    for room in ("_base", "_network_estimator"):
-        monkeypatch.setattr(f"lacunet.estimators.{room}.BLOCK_BUDGET", 1)
+    for name in ("_base.BLOCK_BUDGET", "_network_estimator.NUMBERS_AT_ONCE"):
+        monkeypatch.setattr(f"lacunet.estimators.{name}", 1)
     np.testing.assert_allclose(predictions(model, X), whole, atol=1e-5)
 
 

@@ -20,6 +20,8 @@ from lacunet.nn._levels import Levels
 
 # Of all that is learned, whatever torch's default is at the moment.
 DTYPE = torch.float32
+# Of the rows that networks take at once, where nothing is learned from them.
+NUMBERS_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ class BranchShape:
         edges = len(self.n_edges or ()) * max(self.n_edges or (0,))
         of_density = self.n_components * (gaussian + sum(self.sizes))
         return of_density + self.n_networks * of_network + edges
+
+    def numbers_a_row(self, widest: int) -> int:
+        """Return how many numbers a row becomes, about, in layers of this width."""
+        of_unit = self.n_components * (1 + (self.rank or 0))
+        return self.n_networks * of_unit * widest + self.width
 
     def build_density(self) -> MixtureDensity:
         """Make a density of this shape, whose values are to be loaded."""
@@ -221,6 +228,11 @@ class Branch(nn.Module):
     def shape(self) -> BranchShape:
         """Return what must be known to make room for this branch."""
         return BranchShape.of(self.density, self.networks.n_networks, self.view)
+
+    @property
+    def numbers_a_row(self) -> int:
+        """Return how many numbers a row becomes on its way, about."""
+        return self.shape.numbers_a_row(max(self.networks.hidden_sizes))
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return the outputs of every network, (networks, batch, out)."""

@@ -10,7 +10,7 @@ import torch
 from sklearn.utils import _safe_indexing, check_random_state
 from torch import Tensor, nn
 
-from lacunet.estimators._base import BLOCK_BUDGET, DensityEstimator
+from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checkpoint import CheckpointFile, name_owner
 from lacunet.estimators._contract import read_table
 from lacunet.estimators._fitting import (
@@ -28,7 +28,12 @@ from lacunet.estimators._models import (
     pack_parameters,
     unpack_parameters,
 )
-from lacunet.estimators._network import BodyShape, Branches, BranchShape
+from lacunet.estimators._network import (
+    NUMBERS_AT_ONCE,
+    BodyShape,
+    Branches,
+    BranchShape,
+)
 from lacunet.estimators._parameters import (
     find_device,
 )
@@ -218,14 +223,9 @@ class NetworkEstimator(DensityEstimator):
 
     def _block_size(self, draws: int = 1) -> int:
         """Return how many rows the networks may take at once."""
-        widest = max(self._fitted_body.hidden_sizes)
-        shapes = [branch.shape for branch in self.module_]
-        each = sum(
-            shape.n_networks * shape.n_components * widest + shape.width
-            for shape in shapes
-        )
+        each = sum(branch.numbers_a_row for branch in self.module_)
         # Python's own: a parameter may be an integer of numpy, from a grid.
-        return int(max(1, BLOCK_BUDGET // (each * max(1, draws))))
+        return int(max(1, NUMBERS_AT_ONCE // (each * max(1, draws))))
 
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
         # Averaged in double precision: in single, a mean over networks is rounded by

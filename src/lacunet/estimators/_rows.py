@@ -5,6 +5,8 @@ from sklearn.utils import check_random_state
 
 # Whole weights are counts of rows as long as the table grows at most so many times.
 _MOST_REPEATS = 8
+# At once: what is made of them on the way is several times as large.
+_ROWS_TO_HASH = 8192
 
 
 def repeat_rows(
@@ -61,6 +63,15 @@ def canonical_order(*tables: np.ndarray) -> np.ndarray:
 
 def _hash_rows(*tables: np.ndarray) -> np.ndarray:
     """Return a number for each row, the same for rows that are the same."""
+    starts = range(0, max(len(tables[0]), 1), _ROWS_TO_HASH)
+    parts = [
+        _hash_some(*(table[start : start + _ROWS_TO_HASH] for table in tables))
+        for start in starts
+    ]
+    return np.concatenate(parts)
+
+
+def _hash_some(*tables: np.ndarray) -> np.ndarray:
     cells = np.hstack([table.reshape(len(table), -1) for table in tables])
     cells = np.ascontiguousarray(cells, dtype=np.float64) + 0.0  # minus zero is zero
     cells[np.isnan(cells)] = np.nan  # which has many forms

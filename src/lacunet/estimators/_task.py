@@ -10,10 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacunet.estimators._hiding import hide_cells, hide_in_some, hide_patches
-from lacunet.estimators._network import Branch, Branches
+from lacunet.estimators._network import NUMBERS_AT_ONCE, Branch, Branches
 
-# Rows that are validated at once.
-_BLOCK = 4096
 # The loss, summed over rows, that one view alone must spare to be taken alone.
 _EVEN_ROWS = 5.0
 
@@ -262,9 +260,10 @@ class NetworkTask:
         judged = judges.any(0)
         given = self._rows if self._valid is None else self._valid
         rows = Rows(*(tensor[judged] for tensor in given))
-        blocks = zip(*(t.split(_BLOCK) for t in rows), strict=True)
+        size = max(1, NUMBERS_AT_ONCE // branch.numbers_a_row)
+        blocks = zip(*(t.split(size) for t in rows), strict=True)
         for block, of_block in zip(
-            blocks, judges[:, judged].split(_BLOCK, 1), strict=True
+            blocks, judges[:, judged].split(size, 1), strict=True
         ):
             yield Rows(*block), of_block.to(block[0])
 

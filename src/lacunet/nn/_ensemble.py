@@ -148,6 +148,7 @@ class NetworkEnsemble(nn.Module):
         self.activation = ExpectedActivation(activation).known
         self.out_activation = ExpectedActivation(out_activation).known
         sizes = (*hidden_sizes, out_features)
+        self.hidden_sizes = tuple(hidden_sizes)
         self.layers = nn.ModuleList(
             LinearEnsemble(n_networks, before, after, generator=generator, dtype=dtype)
             for before, after in zip(sizes[:-1], sizes[1:], strict=True)
