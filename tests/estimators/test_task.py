@@ -129,7 +129,7 @@ def test_rows_are_judged_in_blocks(monkeypatch):
     task = make_task(make_module(5).eval())
     with torch.no_grad():
         whole = task.validate(0)
-        monkeypatch.setattr("lacunet.estimators._task._BLOCK", 7)
+        monkeypatch.setattr("lacunet.estimators._task.NUMBERS_AT_ONCE", 1)
         assert task.validate(0) == pytest.approx(whole, rel=1e-5)
 
 
