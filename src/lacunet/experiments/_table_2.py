@@ -40,11 +40,12 @@ EXPERIMENT = Experiment(
             },
         }
     },
-    # Three ReLU layers, as the paper says; 89 units, as in the authors' code.
+    # Three ReLU layers, as the paper says; 89 units, as in the authors' code. Dropout
+    # was chosen by rows held back from training: 0.25 of 0, 0.25, 0.4 and 0.5.
     parameters={
         "hidden_layer_sizes": (89, 89, 89),
         "activation": "relu",
-        "dropout": 0.0,
+        "dropout": 0.25,
         "n_networks": 1,
         "n_nearest_features": 30,
     },
