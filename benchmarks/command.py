@@ -27,8 +27,10 @@ MEGABYTE = 2**20
 # Of fit: what it may take above the process after its imports.
 TIMES_TABLE, MORE = 8, 200 * MEGABYTE
 # A process that imports all that the command needs, says what it holds, and runs it.
+# The first optimiser of torch imports torch._dynamo, whoever makes it.
 CHILD = """
 import json, resource, sys, time
+import torch._dynamo
 import lacunet.cli._main, lacunet.evaluation, lacunet.report, lacunet.tables, lacunet
 from lacunet import LacunetClassifier, load
 

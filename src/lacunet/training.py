@@ -292,13 +292,14 @@ class _Loop:
         batches = order.split(self.plan.batch_size)
         for number, rows in enumerate(batches):
             self._set_pace(len(self.history) * len(batches) + number, len(batches))
-            losses = [self.task.loss(part, rows, self.generator) for part in active]
-            loss = torch.stack(losses).sum()
             # None, not zero: what has stopped gets no step, nor weight decay.
             self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()
+            # One after the other: what a part keeps for its gradients is then freed.
+            for part in active:
+                loss = self.task.loss(part, rows, self.generator)
+                loss.backward()
+                total += float(loss.detach()) * len(rows)
             self.optimiser.step()
-            total += float(loss.detach()) * len(rows)
         return total / self.task.n_rows
 
     def _set_pace(self, step: int, n_batches: int) -> None:

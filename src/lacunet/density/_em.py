@@ -11,8 +11,8 @@ from torch import Tensor
 from lacunet.density._steps import Parts, Step
 from lacunet.functional._cells import Cells, find_patterns
 
-# Numbers that a block may hold at once: 64 MB of float64.
-BLOCK_BUDGET = 2**23
+# Numbers that a block may hold at once: 8 MB of float64.
+BLOCK_BUDGET = 2**20
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def build_branches(
     """
     parameters = setting.parameters
     generator = torch.Generator().manual_seed(setting.seeds(0))
-    rows = np.concatenate([samples.x, unlabelled])
+    rows = np.concatenate([samples.x, unlabelled]) if len(unlabelled) else samples.x
     n_networks = parameters["n_networks"]
     if n_networks == "auto":
         n_networks = 10 if len(samples.x) < _MANY_ROWS else 4

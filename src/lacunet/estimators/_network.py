@@ -21,7 +21,7 @@ from lacunet.nn._levels import Levels
 # Of all that is learned, whatever torch's default is at the moment.
 DTYPE = torch.float32
 # Of the rows that networks take at once, where nothing is learned from them.
-NUMBERS_AT_ONCE = 2**21
+NUMBERS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What the networks of an estimator are trained to do, and how they are judged."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -173,9 +173,6 @@ class NetworkTask:
         means = (losses * shares).sum(1) / (len(rows) * self._mean_shares[part])
         return means.mean() + self._density_loss(branch, x, generator)
 
-    def _branches(self) -> list[Branch]:
-        return [self._branch(part) for part in range(len(self.parts))]
-
     def _branch(self, part: int) -> Branch:
         branch = self.parts[part]
         assert isinstance(branch, Branch)
@@ -216,20 +213,31 @@ class NetworkTask:
         """Return the loss of the mean prediction of the networks that may judge."""
         return self._mean_loss(*self._judge(part))
 
-    def _mean_loss(self, predictions: Tensor, rows: Rows) -> float:
-        losses = self._criterion.score(predictions, rows.targets)
-        return float((losses * rows.weights).sum() / rows.weights.sum())
+    def _mean_loss(self, predictions: Tensor, rows: Tensor) -> float:
+        losses = self._criterion.score(predictions, self._judged.targets[rows])
+        weights = self._judged.weights[rows]
+        return float((losses * weights).sum() / weights.sum())
 
-    def _judge(self, part: int) -> tuple[Tensor, Rows]:
-        """Return mean predictions of rows by the networks that did not see them."""
+    @property
+    def _judged(self) -> Rows:
+        """The rows among which the networks are judged."""
+        return self._rows if self._valid is None else self._valid
+
+    def _judge(self, part: int) -> tuple[Tensor, Tensor]:
+        """Return mean predictions by the networks that did not see the rows, and which.
+
+        Rows are taken a block at a time: there may be many.
+        """
         branch = self._branch(part)
-        means, blocks = [], []
-        for rows, judges in self._validation_blocks(branch):
-            outputs = self._criterion.predict(branch(rows.x))
-            shares = judges / judges.sum(0)
+        judges = self._judges(branch)
+        rows = judges.any(0).nonzero()[:, 0]
+        means = []
+        for block in rows.split(max(1, NUMBERS_AT_ONCE // branch.numbers_a_row)):
+            outputs = self._criterion.predict(branch(self._judged.x[block]))
+            of_block = judges[:, block].to(outputs)
+            shares = of_block / of_block.sum(0)
             means.append((outputs * shares[..., None]).sum(0))
-            blocks.append(rows)
-        return torch.cat(means), Rows(*map(torch.cat, zip(*blocks, strict=True)))
+        return torch.cat(means), rows
 
     @torch.no_grad()
     def blend(self) -> list[float]:
@@ -239,13 +247,12 @@ class NetworkTask:
         """
         if len(self.parts) != 2:
             return [1.0 / len(self.parts)] * len(self.parts)
-        (first, rows), (second, _) = self._judge(0), self._judge(1)
-        of_first, of_second = (self._judges(b).any(0) for b in self._branches())
+        (first, of_first), (second, of_second) = self._judge(0), self._judge(1)
         # A view with fewer networks judges fewer rows.
-        both = of_first & of_second
-        first, second = first[both[of_first]], second[both[of_second]]
-        rows = Rows(*(tensor[both[of_first]] for tensor in rows))
-        pull = _EVEN_ROWS / len(rows.x)
+        both = torch.isin(of_first, of_second)
+        first, second = first[both], second[torch.isin(of_second, of_first)]
+        rows = of_first[both]
+        pull = _EVEN_ROWS / len(rows)
         losses = {
             share: self._mean_loss(torch.lerp(second, first, share), rows)
             + pull * (2.0 * share - 1.0) ** 2
@@ -253,19 +260,6 @@ class NetworkTask:
         }
         best = min(losses, key=lambda share: losses[share])
         return [best, 1.0 - best]
-
-    def _validation_blocks(self, branch: Branch) -> Iterator[tuple[Rows, Tensor]]:
-        """Go through rows, and which networks (networks, rows) may judge them."""
-        judges = self._judges(branch)
-        judged = judges.any(0)
-        given = self._rows if self._valid is None else self._valid
-        rows = Rows(*(tensor[judged] for tensor in given))
-        size = max(1, NUMBERS_AT_ONCE // branch.numbers_a_row)
-        blocks = zip(*(t.split(size) for t in rows), strict=True)
-        for block, of_block in zip(
-            blocks, judges[:, judged].split(size, 1), strict=True
-        ):
-            yield Rows(*block), of_block.to(block[0])
 
     def _judges(self, branch: Branch) -> Tensor:
         """Return which networks may judge which rows, (networks, rows)."""
