@@ -98,6 +98,23 @@ def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
     assert result.stderr == "Filled 1 holes in 1 rows.\n"
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_levels_that_a_model_has_not_seen_are_named(call, tmp_path, kind):
+    save_model(tmp_path / "m")
+    table = make_table()
+    table["town"] = table["town"].astype(object)
+    table.loc[0, "town"], table.loc[0, "age"] = "Atlantis", None
+    path, out = tmp_path / f"t.{kind}", tmp_path / f"out.{kind}"
+    save = table.to_parquet if kind == "parquet" else table.to_csv
+    save(path, index=False)
+    result = call("impute", path, "-o", out, "--model", tmp_path / "m")
+    assert result.exit_code == 0, result.output
+    told = "levels of 'town' that the model has not seen count as missing, such as"
+    assert f"Warning: {told} 'Atlantis'.\n" in result.stderr
+    read = pd.read_parquet if kind == "parquet" else pd.read_csv
+    assert read(out)["town"][0] == "Atlantis"
+
+
 def test_holes_that_a_model_has_nothing_for_are_named(call, tmp_path):
     rows = make_table()[["age", "town", "score"]].assign(note=None)
     with pytest.warns(UserWarning, match="note"):

@@ -16,6 +16,7 @@ from lacunet.cli._tables import (
     shown_rows,
     silence,
     table_argument,
+    warn_of_levels,
 )
 from lacunet.cli._terminal import Terminal, common_options
 
@@ -204,6 +205,7 @@ def _filling(model: Any, draws: int | None) -> Any:
 
 
 def _tell(terminal: Terminal, count: "FillCount") -> None:
+    warn_of_levels(terminal, count.unseen)
     n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
     terminal.note(f"Filled {n_filled} holes in {count.n_rows} rows.")
     if n_left:

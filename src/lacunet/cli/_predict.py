@@ -13,6 +13,7 @@ from lacunet.cli._tables import (
     shown_rows,
     silence,
     table_argument,
+    warn_of_levels,
 )
 from lacunet.cli._terminal import Terminal, common_options
 
@@ -140,11 +141,7 @@ class News:
         from lacunet.tables import list_names
 
         new = {name: levels for name, levels in self.levels.items() if levels}
-        for name, levels in new.items():
-            terminal.complain(
-                f"Warning: levels of {name!r} that the model has not seen count as "
-                f"missing, such as {list_names(levels)}."
-            )
+        warn_of_levels(terminal, new)
         holes = [name for name in self.holes if name not in new]
         if holes:
             terminal.complain(

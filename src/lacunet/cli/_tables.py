@@ -117,6 +117,24 @@ def tell_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:
             terminal.note(f"Column {column.name!r}: {notice.text}")
 
 
+def warn_of_levels(terminal: Terminal, unseen: "Mapping[str, Sequence[str]]") -> None:
+    """Name levels that a model has not seen.
+
+    Parameters
+    ----------
+    terminal : Terminal
+    unseen : mapping of str to sequence of str
+        A few of them, by the names of categories.
+    """
+    from lacunet.tables import list_names
+
+    for name, levels in unseen.items():
+        terminal.complain(
+            f"Warning: levels of {name!r} that the model has not seen count as "
+            f"missing, such as {list_names(levels)}."
+        )
+
+
 @contextmanager
 def shown_rows(
     terminal: Terminal, title: str, total: int | None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,14 @@ from lacunet.tables._parquet_filling import fill_parquet
 from lacunet.tables._schema import Match, Schema, match_names
 from lacunet.tables._sniffing import check_names
 from lacunet.tables._source import Source
-from lacunet.tables._wanted import Wanted, as_frame, regroup, want_all, want_schema
+from lacunet.tables._wanted import (
+    Wanted,
+    as_frame,
+    find_unseen,
+    regroup,
+    want_all,
+    want_schema,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +176,7 @@ class TableFile:
         """
         wanted = self._want(schema)
         if unseen is not None:
-            unseen |= {each.name: each.levels.unseen for each in wanted if each.levels}
+            unseen |= find_unseen(wanted)
         size = n_rows or max(1, _CELLS // len(wanted))
         return map(as_frame, regroup(self._reader.tables(wanted), size))
 
@@ -227,8 +235,11 @@ class TableFile:
         """
         job = Job(self._want(schema), outputs, fill, advance)
         if isinstance(self._reader, ParquetReader):
-            return fill_parquet(self._reader, job)
-        return fill_csv(self._reader, job)
+            count = fill_parquet(self._reader, job)
+        else:
+            count = fill_csv(self._reader, job)
+        unseen = {name: new for name, new in find_unseen(job.wanted).items() if new}
+        return replace(count, unseen=unseen)
 
     def _want(self, schema: Schema | None) -> list[Wanted]:
         if schema is None:

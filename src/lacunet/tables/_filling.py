@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -26,11 +26,14 @@ class FillCount:
         Holes that were filled, of each column that had some.
     left : mapping of str to int
         Holes for which there was no value.
+    unseen : mapping of str to sequence of str
+        A few levels of categories, in rows with holes, that the model has not seen.
     """
 
     n_rows: int
     filled: Mapping[str, int]
     left: Mapping[str, int]
+    unseen: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

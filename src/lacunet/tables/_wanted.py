@@ -115,6 +115,21 @@ def want_schema(
     ]
 
 
+def find_unseen(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
+    """Return levels that a model does not know, by the names of categories.
+
+    Parameters
+    ----------
+    wanted : sequence of Wanted
+
+    Returns
+    -------
+    dict of str to list of str
+        They grow as the columns are read.
+    """
+    return {each.name: each.levels.unseen for each in wanted if each.levels}
+
+
 def make_table(arrays: Sequence[pa.Array], wanted: Sequence[Wanted]) -> pa.Table:
     """Put names and types to columns.
 
