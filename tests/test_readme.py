@@ -173,3 +173,19 @@ def titles(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     rivals = importlib.import_module("benchmarks.rivals")
     return {method.name: method.title for method in rivals.METHODS.values()}
+
+
+def test_what_commands_cost_is_what_was_measured():
+    text = (ROOT / "docs/command.md").read_text("utf-8")
+    text = text[text.index("## What it costs") :]
+    found = result("benchmarks/command.json")
+    for name in ("fit", "predict"):
+        (line,) = [line for line in text.splitlines() if f"| `{name}` |" in line]
+        row = found[name]
+        assert f"| {row['rows']:,} rows × {row['columns']} columns" in line
+        assert f"| {row['seconds']:.0f} s | {row['megabytes_above']} MB |" in line
+    assert f"| {found['help']['seconds']:.2f} s |" in text
+    for speed in ("rows_a_second", "hgb_rows_a_second"):
+        assert f"{found['predict'][speed]:,}" in text
+    assert found["fit"]["reached"]
+    assert found["help"]["seconds"] < found["help"]["allowed"]
