@@ -32,6 +32,15 @@ def test_the_protocol_of_the_authors_is_for_the_paper_alone():
         plan(TABLE_4, protocol="authors", methods=["mean"])
 
 
+def test_rows_are_measured_by_the_protocols_that_they_are_for():
+    images = load_experiment("table-1")
+    others = {"mnist-5", "mnist-7", "mnist-10"}
+    assert {job.dataset for job in plan(images, protocol="authors")} == {"mnist"}
+    assert {job.dataset for job in plan(images, protocol="paper")} == {"mnist", *others}
+    with pytest.raises(ValueError, match="Got 'mnist-5' in datasets"):
+        plan(images, protocol="authors", datasets=["mnist-5"])
+
+
 def test_rows_and_columns_can_be_chosen():
     jobs = plan(TABLE_4, datasets=["pima", "bands"], methods=["paper", "knn"])
     assert [(job.dataset, job.method) for job in jobs] == [

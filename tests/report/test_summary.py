@@ -125,5 +125,28 @@ def test_of_errors_the_papers_figure_is_told(tell, cells_of):
     mnist = {"experiment": "table-1", "metric": "mse", "sets": ("mnist",), "n_folds": 1}
     _, told = tell(cells_of({"paper": (0.02,), "knn": (0.03,)}, **mnist))
     text = told["Table 1 (protocol paper)"]
-    assert text.startswith("paper (as published) has the best mean rank of 2 methods")
+    assert text.startswith(
+        "paper (as published) has the best figure of 2 methods, before k-nn. The "
+        "paper's method is 1st, before k-nn."
+    )
     assert "The paper reports 0.01056 for its method, here it has 0.02000." in text
+
+
+def test_of_errors_it_is_told_by_which_ours_is_lower(tell, cells_of):
+    def mnist(metric, **values):
+        row = {"experiment": "table-1", "sets": ("mnist",), "n_folds": 1}
+        each = {method: (value,) for method, value in values.items()}
+        return cells_of(each, metric=metric, **row)
+
+    _, told = tell(
+        [
+            *mnist("mse", lacunet=0.02, knn=0.03, mean=0.04),
+            *mnist("mse_inside", lacunet=0.02, knn=0.02, mean=0.01),
+            *mnist("mse_outside", lacunet=0.002, knn=0.001, mean=0.003),
+        ]
+    )
+    assert (
+        "The error of lacunet: total lower than of k-nn and mean; inside not lower "
+        "than of k-nn and mean; outside lower than of mean, not lower than of k-nn."
+        in told["Table 1 (protocol paper)"]
+    )

@@ -79,7 +79,11 @@ class Choice:
         -------
         list of Setting
         """
-        rows = experiment.settings_for(self.data)
+        rows = [
+            row
+            for row in experiment.settings_for(self.data)
+            if not row.protocols or self.protocol in row.protocols
+        ]
         known = list(dict.fromkeys(row.dataset for row in rows))
         chosen = _choose(self.datasets, known, "datasets")
         return [row for row in rows if row.dataset in chosen]

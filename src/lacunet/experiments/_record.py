@@ -24,17 +24,20 @@ class Setting:
         patch is.
     methods : tuple of str
         The columns that this row has; all of the table if empty.
+    protocols : tuple of str
+        What it is measured by; all that the experiment has if empty.
 
     Examples
     --------
     >>> from lacunet.experiments import Setting
     >>> Setting("heart", 0.5)
-    Setting(dataset='heart', rate=0.5, methods=())
+    Setting(dataset='heart', rate=0.5, methods=(), protocols=())
     """
 
     dataset: str
     rate: Rate = None
     methods: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

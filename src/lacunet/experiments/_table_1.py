@@ -17,7 +17,10 @@ EXPERIMENT = Experiment(
     title="Squared error of autoencoders on digits from which a patch is removed",
     settings=(
         Setting("mnist"),
-        *(Setting(name, methods=COLUMNS) for name in OTHER_PATCHES),
+        *(
+            Setting(name, methods=COLUMNS, protocols=("paper", "quick"))
+            for name in OTHER_PATCHES
+        ),
     ),
     stand_ins=(Setting("digits"),),
     methods=tuple(AUTOENCODERS),

@@ -135,7 +135,7 @@ def make_scores_sheet(
             Column(SECONDS),
         ),
         groups=_group(lines),
-        caption=_caption(part, tables, over),
+        caption=_caption(part, tables, over if ranks else ""),
         below=REPORTED if _has_reported(part) else "",
         notes=marks.notes(part),
     )

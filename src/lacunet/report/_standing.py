@@ -58,6 +58,11 @@ class Standing:
     left_out: tuple[str, ...] = ()
 
     @property
+    def single(self) -> bool:
+        """Whether there is one row, so that ranks are no means."""
+        return len(self.scores.datasets) == 1
+
+    @property
     def over(self) -> str:
         """What the ranks are means over."""
         count = len(self.scores.datasets)

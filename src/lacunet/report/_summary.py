@@ -1,5 +1,6 @@
 """What the results say, in words that are made from the numbers."""
 
+from math import isfinite
 from statistics import fmean
 from typing import Any
 
@@ -16,7 +17,7 @@ from lacunet.report._origins import (
     find_slices,
 )
 from lacunet.report._patches import tell_patches
-from lacunet.report._scores_sheet import find_scores, find_winners
+from lacunet.report._scores_sheet import METRICS, find_scores, find_winners
 from lacunet.report._slices import (
     AUTHORS,
     IMPUTATIONS,
@@ -103,6 +104,7 @@ def _tell_table(folder: Folder, name: str) -> Point | None:
     told = [
         *_tell_standing(shown.standing),
         _tell_winners(shown),
+        _tell_errors(shown.part),
         _tell_reported(shown.part),
         tell_patches(shown.part),
         *(
@@ -146,17 +148,26 @@ def _tell_first(standing: Standing) -> str:
     best = standing.ranks[0].rank
     first = [name_method(key) for key, rank in standing.ranks if rank == best]
     verb = "has" if len(first) == 1 else "share"
-    told = (
-        f"{show_list(first)} {verb} the best mean rank of {len(standing.ranks)} "
-        f"methods over {standing.over} ({best:.2f})"
+    told = f"{show_list(first)} {verb} the best "
+    told += (
+        f"figure of {len(standing.ranks)} methods"
+        if standing.single
+        else f"mean rank of {len(standing.ranks)} methods over {standing.over}"
+        f"{_show_rank(standing, best)}"
     )
     behind = standing.ranks[len(first) :]
     if behind:
-        told += f", before {name_method(behind[0].method)} ({behind[0].rank:.2f})"
+        next_rank = _show_rank(standing, behind[0].rank)
+        told += f", before {name_method(behind[0].method)}{next_rank}"
     if OURS not in [each.method for each in behind[1:]]:
         return f"{told}."
-    place, rank = show_place(standing.place_of(OURS)), standing.rank_of(OURS)
-    return f"{told}; {name_method(OURS)} is {place} ({rank:.2f})."
+    place, rank = show_place(standing.place_of(OURS)), dict(standing.ranks)[OURS]
+    return f"{told}; {name_method(OURS)} is {place}{_show_rank(standing, rank)}."
+
+
+def _show_rank(standing: Standing, rank: float) -> str:
+    """Return a mean rank in brackets; of one row, the place says it all."""
+    return "" if standing.single else f" ({rank:.2f})"
 
 
 def _tell_paper(standing: Standing) -> str:
@@ -168,7 +179,7 @@ def _tell_paper(standing: Standing) -> str:
     beaten = [name_method(key) for key, other in ranks.items() if rank < other]
     ahead = [name_method(key) for key, other in ranks.items() if rank >= other]
     place = show_place(standing.place_of(PAPER))
-    told = f"The paper's method is {place} ({rank:.2f})"
+    told = f"The paper's method is {place}{_show_rank(standing, rank)}"
     if not ranks:
         return f"{told}."
     if not ahead:
@@ -189,6 +200,42 @@ def _tell_winners(shown: Shown) -> str:
         for title, places in find_winners(sheet).items()
     ]
     return f"Best in single columns: {'; '.join(told)}." if told else ""
+
+
+def _tell_errors(part: Slice) -> str:
+    """Return by which of several errors ours is below which imputations."""
+    if part.experiment.higher_is_better or len(part.main_rows) > 1:
+        return ""
+    told = []
+    for metric in part.experiment.metrics:
+        errors = _errors(part, metric)
+        if OURS not in errors:
+            continue
+        ours = errors.pop(OURS)
+        beaten = [name_method(key) for key, other in errors.items() if ours < other]
+        ahead = [name_method(key) for key, other in errors.items() if ours >= other]
+        lists = [
+            f"lower than of {show_list(beaten)}" if beaten else "",
+            f"not lower than of {show_list(ahead)}" if ahead else "",
+        ]
+        told.append(f"{METRICS[metric]} {', '.join(filter(None, lists))}")
+    return f"The error of {name_method(OURS)}: {'; '.join(told)}." if told else ""
+
+
+def _errors(part: Slice, metric: str) -> dict[str, float]:
+    """Return the errors of ours and of the imputations on the paper's own row."""
+    if not any(cell.metric == metric for cell in part.cells):
+        return {}
+    table = mean_table(part.cells, metric)
+    means = dict(
+        zip(table.methods, table.mean[table.rows.index(part.main_rows[0])], strict=True)
+    )
+    errors = {
+        key: float(means[key])
+        for key in (OURS, *IMPUTATIONS)
+        if key in means and isfinite(means[key])
+    }
+    return errors if len(errors) > 1 else {}
 
 
 def _few(places: list[str]) -> str:
