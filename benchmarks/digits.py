@@ -1,6 +1,9 @@
 """Settings of our autoencoders of table 1, judged by training images held back.
 
-python -m benchmarks.digits [--part same wide]
+python -m benchmarks.digits [--part same wide short]
+
+The last part is no setting to choose from: what ours reaches on the test images in no
+more time than the authors' recipe takes for table 1.
 """
 
 import argparse
@@ -42,7 +45,10 @@ WIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "wide, patch in 1/10": ("lacunet-wide", {"masked_fraction": 0.1}),
     "wide, patch in 1/4": ("lacunet-wide", {"masked_fraction": 0.25}),
 }
-PARTS = {"same": SAME, "wide": WIDE}
+SHORT: dict[str, tuple[str, dict[str, Any]]] = {
+    "all images, 7 epochs": ("lacunet", {"max_epochs": 7}),
+}
+PARTS = {"same": SAME, "wide": WIDE, "short": SHORT}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -53,12 +59,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     options = parser.parse_args(argv)
     report = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for name, (method, changes) in [
-        item for part in options.part for item in PARTS[part].items()
+    for part, name, (method, changes) in [
+        (chosen, *item) for chosen in options.part for item in PARTS[chosen].items()
     ]:
         if name in report:
             continue
-        report[name] = train(method, changes, options.epochs)
+        images = load_images("mnist", 0) if part == "short" else hold_back()
+        report[name] = train(images, method, {"max_epochs": options.epochs, **changes})
         write_whole(options.out, json.dumps(report, indent=2) + "\n")
         print(name, report[name], flush=True)
     body = [
@@ -68,17 +75,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(format_table(["setting", "total", "inside", "outside", "CPU s"], body))
 
 
-def train(method: str, changes: dict[str, Any], epochs: int) -> dict[str, Any]:
-    """Return the errors of a setting on images held back, and what it took."""
-    images = hold_back()
+def train(images: Images, method: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the errors of a setting on images not trained on, and what it took."""
     model = AUTOENCODERS[method](**NETWORK, random_state=0)
-    given = {"max_epochs": epochs, "batch_size": 64, "image_shape": (28, 28)}
+    given = {"batch_size": 64, "image_shape": (28, 28)}
     model.set_params(**EXPERIMENT.parameters, **given, **changes)
     with threads(1):
         begin = CPU()
         model.fit(images.train)
         seconds = CPU() - begin
     errors = find_errors(model.reconstruct(images.test), images)
+    epochs = model.max_epochs
     return {**errors, "cpu": seconds, "epochs": epochs, **describe_machine()}
 
 

@@ -8,6 +8,14 @@ from own_models import make_table, save_csv, save_model
 from lacunet import LacunetImputer
 
 
+@pytest.fixture(autouse=True)
+def few_mixtures(monkeypatch):
+    """Have fewer mixtures to choose from: which is the best is not asked here."""
+    few = (("diag", 1, None), ("diag", 3, None))
+    monkeypatch.setattr("lacunet.estimators._mixtures._FOR_TABLES", few)
+    monkeypatch.setattr("lacunet.estimators._mixtures._MORE_CLASSES", ())
+
+
 @pytest.fixture
 def table(tmp_path):
     return save_csv(make_table(), tmp_path / "t.csv")
