@@ -40,6 +40,14 @@ def test_auto_sees_whether_columns_depend_on_each_other(for_network):
     assert covariance_of(fit_density("auto", independent(), **fit)) == "DiagComponents"
 
 
+@pytest.mark.parametrize("covariance_type", ["diag", "factor"])
+def test_a_mixture_that_was_asked_for_sees_all_rows(covariance_type):
+    x = np.random.RandomState(0).randn(20_500, 2)
+    asked = IncompleteGaussianMixture(covariance_type=covariance_type, reg_covar=0.0)
+    found = fit_density(asked, x, (), seed=0, for_network=True)
+    np.testing.assert_allclose(found.gaussian.means[0], x.mean(0), atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_few_wild_rows_do_not_hide_that_columns_depend_on_each_other(seed):
     rng = np.random.RandomState(seed)

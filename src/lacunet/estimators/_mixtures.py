@@ -14,7 +14,8 @@ from lacunet.functional import MixedComponents, log_likelihood
 
 Candidate = tuple[Literal["diag", "factor"], int, int | None]
 
-# EM finds where to start from; more rows than these would not start better.
+# What is chosen here is where to start from: it takes no more rows than these. A mixture
+# that somebody asked for takes all.
 _MOST_ROWS = 20_000
 _MOST_ROWS_OF_FACTORS = 5_000
 # Quantiles of a number that become edges between its levels.
@@ -75,8 +76,8 @@ def fit_density(
     MixedComponents
     """
     if isinstance(density, IncompleteGaussianMixture):
-        chosen = clone(density)
-    elif for_network:
+        return _fit(clone(density), encoded, sizes, seed)
+    if for_network:
         many = encoded.shape[1] - sum(sizes) >= _MANY_COLUMNS
         chosen = choose_mixture(
             (*_FOR_NETWORKS, *([_MORE_FACTORS] if many else [])),
@@ -97,7 +98,7 @@ def fit_density(
             margin=_MARGIN_FOR_TABLES,
             reg_covar=_REG_FOR_TABLES,
         )
-    return _fit(chosen, encoded, sizes, seed)
+    return _fit_some(chosen, encoded, sizes, seed)
 
 
 def fit_independent(
@@ -110,14 +111,14 @@ def fit_independent(
         covariance_type=covariance_type,
         reg_covar=_REG_FOR_NETWORKS,
     )
-    return _fit(mixture, encoded, sizes, seed)
+    return _fit_some(mixture, encoded, sizes, seed)
 
 
 def fit_levels(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> MixedComponents:
     """Fit latent classes to a table of levels alone."""
     n_classes = _few_enough(_N_CLASSES, len(encoded), encoded)
     mixture = IncompleteGaussianMixture(n_classes)
-    return _fit(mixture, encoded, sizes, seed)
+    return _fit_some(mixture, encoded, sizes, seed)
 
 
 def find_edges(numbers: np.ndarray) -> list[list[float]]:
@@ -155,6 +156,18 @@ def some_rows(rows: np.ndarray, seed: int, most: int = _MOST_ROWS) -> np.ndarray
     return some
 
 
+def _fit_some(
+    mixture: IncompleteGaussianMixture,
+    encoded: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+) -> MixedComponents:
+    """Fit a mixture to no more rows than it takes to start well."""
+    factor = mixture.covariance_type == "factor"
+    most = _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS
+    return _fit(mixture, some_rows(encoded, seed, most), sizes, seed)
+
+
 def _fit(
     mixture: IncompleteGaussianMixture,
     encoded: np.ndarray,
@@ -163,9 +176,6 @@ def _fit(
 ) -> MixedComponents:
     if mixture.random_state is None:
         mixture.set_params(random_state=seed)
-    factor = mixture.covariance_type == "factor"
-    most = _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS
-    encoded = some_rows(encoded, seed, most)
     with warnings.catch_warnings():
         # It is a start: it need not be at the top. Columns without a value have been
         # spoken of by the encoder.
