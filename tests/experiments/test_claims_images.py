@@ -69,21 +69,30 @@ def test_relu_in_later_layers_is_worse(relu, outcome):
 
 
 @pytest.mark.parametrize(
-    ("inside", "outcome"),
-    [(1.14, "holds"), (1.2, "not decidable"), (1.3, "does not hold")],
+    ("inside", "outside", "outcome"),
+    [
+        (1.14, 0.9, "holds"),
+        (1.2, 0.9, "not decidable"),
+        (1.3, 0.9, "does not hold"),
+        (1.14, 1.05, "not decidable"),
+        (1.14, 5.0, "does not hold"),
+    ],
 )
-def test_level_with_a_context_encoder_on_images(inside, outcome):
+def test_level_with_a_context_encoder_on_images(inside, outside, outcome):
     cells = [
         *errors("mse", paper=0.9, ce=1.0),
         *errors("mse_inside", paper=inside, ce=1.0),
-        *errors("mse_outside", paper=5.0, ce=1.0),
+        *errors("mse_outside", paper=outside, ce=1.0),
     ]
     found = judge("level-with-ce-on-images", cells)
     assert found.outcome == outcome
     assert found.figures["mse_inside reported ce"] == 0.0071
 
 
-@pytest.mark.parametrize(("worst", "outcome"), [(1.2, "holds"), (1.3, "does not hold")])
+@pytest.mark.parametrize(
+    ("worst", "outcome"),
+    [(1.2, "holds"), (1.3, "not decidable"), (2.1, "does not hold")],
+)
 def test_the_smallest_patch_decides_whether_methods_are_alike(worst, outcome):
     cells = [
         cell("table-1", name, method, value, metric="mse")
@@ -95,7 +104,8 @@ def test_the_smallest_patch_decides_whether_methods_are_alike(worst, outcome):
     found = judge("small-patches-alike", cells)
     assert found.outcome == outcome
     assert found.figures["mnist-5"] == pytest.approx(worst)
-    assert list(found.figures) == ["mnist", "mnist-5", "mnist-10"]
+    assert found.figures["apart mnist-5"] == pytest.approx(worst - 1)
+    assert list(found.figures)[:3] == ["mnist", "mnist-5", "mnist-10"]
 
 
 def test_without_small_patches_nothing_is_said_of_them():

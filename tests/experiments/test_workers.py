@@ -75,9 +75,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
-def test_an_interrupt_ends_all_processes_without_a_word(tmp_path):
-    path = tmp_path / "script.py"
+def begin_script(path):
     path.write_text(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, str(path)],
@@ -87,6 +85,20 @@ def test_an_interrupt_ends_all_processes_without_a_word(tmp_path):
         start_new_session=True,
     )
     assert process.stdout.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.slow
+def test_processes_end_when_the_first_one_is_killed(tmp_path):
+    process = begin_script(tmp_path / "script.py")
+    process.kill()
+    process.communicate(timeout=60)
+    assert is_gone(process.pid)
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_all_processes_without_a_word(tmp_path):
+    process = begin_script(tmp_path / "script.py")
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
     out, err = process.communicate(timeout=60)
     assert (out, err, process.returncode) == ("ended\n", "", 0)

@@ -99,6 +99,14 @@ def test_differences_are_told_in_words():
     assert "no difference" in tell_differences(standing_of(3), "lacunet")
 
 
+def test_with_enough_data_sets_differences_are_those_among_all_pairs():
+    told = tell_differences(standing_of(11), "mean")
+    assert told.startswith("After Holm's correction for 3 pairs mean is worse than")
+    assert tell_differences(standing_of(10), "mean").startswith(
+        "After Holm's correction for 2 pairs"
+    )
+
+
 def test_all_rivals_but_a_few_are_named_by_the_few():
     standing = standing_of(10, methods=("lacunet", "knn", "mean", "gmm"))
     values = standing.scores.values.copy()

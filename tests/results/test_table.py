@@ -40,10 +40,15 @@ def test_more_seeds_do_not_make_the_standard_error_smaller(cells_of):
     np.testing.assert_allclose(tables[0].stderr, tables[1].stderr)
 
 
-def test_one_fold_has_no_standard_error(cells_of):
-    table = mean_table(cells_of([[1], [2]]), "accuracy")
+def test_one_split_has_no_standard_error(cells_of):
+    table = mean_table(cells_of([[1]]), "accuracy")
     assert np.isnan(table.stderr).all()
-    assert table.mean.tolist() == [[1.5]]
+    assert table.mean.tolist() == [[1.0]]
+
+
+def test_seeds_of_one_split_each_are_like_folds(cells_of):
+    table = mean_table(cells_of([[1], [2], [3]]), "accuracy")
+    assert table.stderr[0, 0] == pytest.approx(math.sqrt(1 / 3))
 
 
 def test_rows_are_data_sets_and_rates_and_columns_methods(cells_of):

@@ -14,8 +14,8 @@ from lacunet.functional import MixedComponents, log_likelihood
 
 Candidate = tuple[Literal["diag", "factor"], int, int | None]
 
-# What is chosen here is where to start from: it takes no more rows than these. A mixture
-# that somebody asked for takes all.
+# What is chosen here is where to start from: it takes no more rows than these. A
+# mixture that somebody asked for takes all.
 _MOST_ROWS = 20_000
 _MOST_ROWS_OF_FACTORS = 5_000
 # Quantiles of a number that become edges between its levels.

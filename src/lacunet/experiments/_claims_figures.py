@@ -79,7 +79,6 @@ def judge_em(evidence: Evidence) -> Finding:
     default = max(each["floor"] for each in found["em"])
     fits = [each for each in found["em"] if each["floor"] == default]
     bare = [each for each in found["em"] if each["floor"] != default]
-    fitted = [each["fitted"] for each in fits]
     why = sentences(
         f"With {default:g} added to the variances: {_tell_fits(fits)}.",
         f"With nothing added: {_tell_fits(bare)}; {found['n_constant']} of "
@@ -92,8 +91,8 @@ def judge_em(evidence: Evidence) -> Finding:
         figures[f"seconds {name}"] = each["seconds"]
         if each["peak_mb"] is not None:
             figures[f"peak MB {name}"] = each["peak_mb"]
-    outcome = OPEN if any(fitted) else HOLDS
-    if all(fitted):
+    outcome = OPEN if any(each["fitted"] for each in fits) else HOLDS
+    if all(each["fitted"] for each in bare):
         outcome = DOES_NOT
     return _about_mnist(evidence, Finding(outcome, why, figures))
 

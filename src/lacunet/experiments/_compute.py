@@ -125,7 +125,10 @@ def _make_cells(
 ) -> tuple[Cell, ...]:
     """Return a cell for each metric; the parameters are all that was not a default."""
     budget = experiment.budget(job.protocol, job.data)
-    params = {**budget.parameters_of(job.method), **found.params}
+    # Our classifier stays as it is by default; see ``make_model``.
+    default = job.method == "lacunet" and experiment.body != "autoencoder"
+    shared = {} if default else experiment.parameters
+    params = {**shared, **budget.parameters_of(job.method), **found.params}
     return tuple(
         Cell(
             experiment=job.experiment,

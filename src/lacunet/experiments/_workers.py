@@ -1,12 +1,19 @@
 """Jobs on several processes, one core each, that end when they are told to."""
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, resource_tracker
+from multiprocessing import (
+    active_children,
+    get_context,
+    parent_process,
+    resource_tracker,
+)
 from multiprocessing.process import BaseProcess
 from typing import Self, TypeVar
 
@@ -180,10 +187,19 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Make a process a worker: one core, and ended by its parent alone."""
+    """Make a process a worker: one core, and ended by its parent or with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end, and follow: a killed one could not say so."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _end(workers: Sequence[BaseProcess]) -> None:

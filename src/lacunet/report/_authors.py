@@ -57,7 +57,9 @@ def show_authors(part: Slice, beside: Slice | None) -> tuple[Block, ...]:
     """Return what is said of the authors' protocol, and its table."""
     told = (
         "As in the authors' released code: folds in the order of the file, scale and "
-        "mixture fitted on all rows, those that are tested on among them."
+        "mixture fitted on all rows, those that are tested on among them, 25 units. "
+        "How weights are trained and when that stops is ours, so that these figures "
+        "are not those of their code."
         if part.experiment.cross_validated
         else "The network as the authors' released code starts and trains it."
     )

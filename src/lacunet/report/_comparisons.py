@@ -184,35 +184,51 @@ def _rival_line(standing: Standing, won: WinCount, pair: Pair) -> Line:
 
 
 def tell_differences(standing: Standing, control: str) -> str:
-    """Return which rivals a method differs from, as a sentence."""
-    tests = compare_with(standing, control)
+    """Return which rivals a method differs from, as a sentence.
+
+    Where all pairs are compared, it is among all of them.
+    """
+    tests = compare_all(standing) or compare_with(standing, control)
+    pairs = [_seen_from(pair, control) for pair in tests.pairs if control in pair[:2]]
     sign = 1 if standing.higher_is_better else -1
-    different = [pair for pair in tests.pairs if pair.different]
+    different = [pair for pair in pairs if pair.different]
     name = name_method(control)
     if not tests.enough:
         count = show_count(tests.n_datasets, "data set")
         return (
-            f"With {count} no difference between {name} and {len(tests.pairs)} rivals "
+            f"With {count} no difference between {name} and {len(pairs)} rivals "
             f"can be proven."
         )
+    corrected = f"After Holm's correction for {show_count(len(tests.pairs), 'pair')}"
     if not different:
-        return f"After Holm's correction {name} can't be told apart from any rival."
+        return f"{corrected} {name} can't be told apart from any rival."
     told = [
-        f"{word} {_name_rivals(standing, some, tests)}"
+        f"{word} {_name_rivals(standing, some, pairs)}"
         for word, some in (
             ("better than", [p for p in different if sign * p.median_difference > 0]),
             ("worse than", [p for p in different if sign * p.median_difference < 0]),
         )
         if some
     ]
-    return f"After Holm's correction {name} is {' and '.join(told)}."
+    return f"{corrected} {name} is {' and '.join(told)}."
 
 
-def _name_rivals(standing: Standing, some: Sequence[Pair], tests: PairTests) -> str:
+def _seen_from(pair: Pair, control: str) -> Pair:
+    """Return a pair with the control first."""
+    if pair.first == control:
+        return pair
+    return pair._replace(
+        first=pair.second,
+        second=pair.first,
+        median_difference=-pair.median_difference,
+    )
+
+
+def _name_rivals(standing: Standing, some: Sequence[Pair], pairs: list[Pair]) -> str:
     """Return rivals from the best to the worst, or all but a few."""
     chosen = {pair.second for pair in some}
     order = [key for key, _ in standing.ranks]
-    others = {pair.second for pair in tests.pairs} - chosen
+    others = {pair.second for pair in pairs} - chosen
     if not others:
         return f"all {len(chosen)} rivals"
     if len(others) < len(chosen):

@@ -344,7 +344,8 @@ def _caption(part: Slice, tables: Mapping[str, MeanTable], over: str) -> str:
     what = "Accuracy" if main == "accuracy" else "Mean squared error, lower is better"
     sentences = [f"{what}{BEST}."]
     if any(np.isfinite(table.stderr).any() for table in tables.values()):
-        sentences.append("Behind ± the standard error over folds.")
+        folds = "folds" if part.experiment.cross_validated else "splits"
+        sentences.append(f"Behind ± the standard error over {folds}.")
     if over:
         sentences.append(f"Mean ranks are over {over}; 1 is the best.")
     sentences.append(

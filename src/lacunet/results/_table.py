@@ -32,8 +32,9 @@ class MeanTable:
     stderr : ndarray of shape (rows, methods)
         The standard error of one cross-validation: from the variance over the folds of
         one seed, averaged over the seeds. Seeds do not make it smaller, as they bring
-        no new rows; NaN if no seed has two folds. Folds share most of their training
-        rows, so it is for orientation and not for tests: see ``corrected_t``.
+        no new rows. Where each seed is one split, with test rows of its own, it is from
+        the variance over the seeds. NaN with one split. Splits share most of their
+        training rows, so it is for orientation and not for tests: see ``corrected_t``.
     count : ndarray of int of shape (rows, methods)
         The number of cells with a value.
     n_splits : ndarray of int of shape (rows,)
@@ -152,6 +153,9 @@ def _entry(cells: Sequence[Cell]) -> tuple[float, float, int]:
     if not seeds:
         return math.nan, math.nan, 0
     mean = fmean(fmean(folds) for folds in seeds.values())
-    squares = [variance(each) / len(each) for each in seeds.values() if len(each) > 1]
+    rounds = list(seeds.values())
+    if max(map(len, rounds)) == 1:  # each seed is a split of its own
+        rounds = [[value for (value,) in rounds]]
+    squares = [variance(each) / len(each) for each in rounds if len(each) > 1]
     stderr = math.sqrt(fmean(squares)) if squares else math.nan
     return mean, stderr, sum(map(len, seeds.values()))
