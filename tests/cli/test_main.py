@@ -148,7 +148,7 @@ def test_our_own_faults_are_not_hidden(call, broken):
 def test_a_reader_that_is_gone_is_no_error_of_ours(call, broken):
     broken(BrokenPipeError(errno.EPIPE, "Broken pipe"))
     said = call("report")
-    assert (said.exit_code, said.output) == (1, "")
+    assert (said.exit_code, said.output) == (141, "")
 
 
 def test_an_interrupt_is_a_line_and_its_own_code(call, broken):

@@ -191,3 +191,16 @@ def test_a_damaged_record_is_refused(call, folder, tmp_path, text):
     result = call("predict", tmp_path / "m", tmp_path / "new.csv")
     assert result.exit_code == 1
     assert "damaged" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["prediction", "probability_yes"])
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_a_kept_column_may_not_be_named_like_a_prediction(
+    call, folder, tmp_path, name, out
+):
+    save_csv(make_table().rename(columns={"id": name}), tmp_path / "new.csv")
+    given = ("--keep", name, "-o", tmp_path / out)
+    result = call("predict", folder / "m", tmp_path / "new.csv", *given)
+    assert result.exit_code == 1
+    assert f"Got --keep {name}, but a column of that name" in result.stderr
+    assert not (tmp_path / out).exists()

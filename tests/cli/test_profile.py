@@ -78,3 +78,12 @@ def test_bad_choices_are_told_in_a_line(call, table, given, words):
     result = call("profile", table, *given)
     assert result.exit_code == 1
     assert words in result.stderr
+
+
+def test_a_page_does_not_go_to_standard_output(call, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n3,\n")
+    result = call("profile", path, "-o", "-")
+    assert result.exit_code == 2
+    assert "A page can't go to standard output: name a file." in result.stderr
+    assert result.stdout == ""

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -79,3 +81,32 @@ def test_files_are_not_written_over_without_leave(tmp_path):
     check_free(path, force=True)
     with pytest.raises(click.ClickException, match=r"a\.html is there .* --force"):
         check_free(path, force=False)
+
+
+TALKS_ON = """
+import sys
+from pathlib import Path
+from lacunet.cli._terminal import Terminal
+terminal = Terminal()
+sys.stdin.read()
+for _ in range(9):
+    terminal.say("a" * 9999)
+terminal.table(["a"], [["b"]])
+terminal.note("noted")
+Path(sys.argv[1]).write_text("finished")
+"""
+
+
+def test_work_is_finished_when_nobody_reads_on(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", TALKS_ON, str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    process.stdin.close()
+    noted = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=60), noted) == (0, b"noted\n")
+    assert (tmp_path / "out").read_text() == "finished"

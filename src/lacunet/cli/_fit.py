@@ -127,7 +127,9 @@ def fit(
     _tell_scores(terminal, judged)
     today = datetime.now(UTC).date().isoformat()
     card = describe_model(judged, facts, date=today, refitted=refit)
-    known = ModelTable(facts.name, target, reading.missing, reading.usual_missing)
+    known = ModelTable.of_columns(
+        facts.columns, reading, source=facts.name, target=target
+    )
     model.save(output, texts={CARD: card, ModelTable.FILE_NAME: known.to_text()})
     terminal.say(f"The model: {output}")
     if report is not None:

@@ -1,6 +1,7 @@
 """The command and what holds for all of its parts: errors, Ctrl-C, warnings."""
 
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -18,7 +19,14 @@ from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
 from lacunet.cli._report import report
 from lacunet.cli._reproduce import reproduce
-from lacunet.cli._terminal import Stopped, Terminal, common_options
+from lacunet.cli._terminal import (
+    UNREAD,
+    Stopped,
+    Terminal,
+    common_options,
+    echo,
+    forget_reader,
+)
 from lacunet.exceptions import LacunetError
 
 # What public functions raise for bad data, files, models and choices. Everything else
@@ -36,8 +44,9 @@ class _Guarded(click.Group):
                 return super().invoke(context)
         except KeyboardInterrupt as error:
             raise Stopped from error
-        except BrokenPipeError:
-            raise  # as in `lacunet datasets | head`: click ends without a word
+        except BrokenPipeError:  # as in `lacunet predict model table.csv | head`
+            forget_reader(sys.stdout)
+            raise SystemExit(UNREAD) from None
         except EXPECTED as error:
             if context.ensure_object(Terminal).debug:
                 raise
@@ -73,7 +82,7 @@ def _short_warnings() -> Iterator[None]:
     """Show warnings without the place in the code that they come from."""
 
     def show(message: Warning | str, *rest: Any, **more: Any) -> None:
-        click.echo(f"Warning: {message}", err=True)
+        echo(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -199,4 +199,16 @@ def _with_kept(
         return
     cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
     for kept, said in zip(cells, frames, strict=True):
+        _check_names(kept, said)
         yield pd.concat([kept, said], axis=1)
+
+
+def _check_names(kept: "pd.DataFrame", said: "pd.DataFrame") -> None:
+    """Refuse to write two columns of one name."""
+    for name in kept.columns:
+        if name in said.columns:
+            msg = (
+                f"Got --keep {name}, but a column of that name is written with the "
+                f"prediction. Rename it in the table, or keep others."
+            )
+            raise click.ClickException(msg)

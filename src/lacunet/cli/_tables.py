@@ -86,7 +86,26 @@ seed_option = click.option(
 force_option = click.option(
     "--force", is_flag=True, help="Replace what is there already."
 )
-page_type = click.Path(dir_okay=False, path_type=Path)
+
+
+class _PageType(click.Path):
+    """A file that a page is written to: not standard output, which has the text."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        if str(value) == "-":
+            self.fail("A page can't go to standard output: name a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+page_type = _PageType()
 
 
 def tell_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:

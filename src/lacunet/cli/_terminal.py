@@ -1,9 +1,11 @@
 """Where a command writes to: a person at a terminal, a file, or a script."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-INTERRUPTED = 130  # exit code, as of a program that SIGINT has ended
+# Exit codes, as of programs that SIGINT or SIGPIPE have ended.
+INTERRUPTED, UNREAD = 130, 141
 
 
 class Stopped(click.ClickException):
@@ -48,12 +51,14 @@ class Stopped(click.ClickException):
 class Terminal:
     """What a command says, and to whom.
 
-    Results go to standard output, everything else to standard error.
+    Results go to standard output, everything else to standard error. Where nobody
+    reads on, as in ``lacunet fit ... | head``, it is silent: what is written to files
+    must not suffer.
 
     Attributes
     ----------
     quiet : bool
-        Nothing but errors, and what ``as_json`` asks for.
+        Nothing but errors, warnings and what ``as_json`` asks for.
     as_json : bool
         One JSON object in place of what a person would read.
     debug : bool
@@ -72,7 +77,7 @@ class Terminal:
         text : str
         """
         if not (self.quiet or self.as_json):
-            click.echo(text)
+            echo(text)
 
     def note(self, text: str) -> None:
         """Write what is no result.
@@ -82,7 +87,7 @@ class Terminal:
         text : str
         """
         if not self.quiet:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def complain(self, text: str) -> None:
         """Write what must not be missed.
@@ -91,7 +96,7 @@ class Terminal:
         ----------
         text : str
         """
-        click.echo(text, err=True)
+        echo(text, err=True)
 
     def answer(self, record: Any) -> None:
         """Write a result for a script, if it is one that asks.
@@ -102,7 +107,7 @@ class Terminal:
             Paths may be in it.
         """
         if self.as_json:
-            click.echo(json.dumps(record, indent=2, allow_nan=False, default=str))
+            echo(json.dumps(record, indent=2, allow_nan=False, default=str))
 
     def live_console(self) -> "Console | None":
         """Return where a bar can be drawn, which is drawn over again.
@@ -135,7 +140,39 @@ class Terminal:
         if console.is_terminal:
             console.print(_fitted(header, rows))
         else:
-            click.echo(_plain(header, rows))
+            echo(_plain(header, rows))
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Write a line, or nothing if its reader is gone.
+
+    Parameters
+    ----------
+    text : str
+    err : bool, default=False
+        To standard error.
+    """
+    try:
+        click.echo(text, err=err)
+    except BrokenPipeError:
+        forget_reader(sys.stderr if err else sys.stdout)
+
+
+def forget_reader(stream: IO[Any]) -> None:
+    """Let what is written to a stream go nowhere from now on.
+
+    Parameters
+    ----------
+    stream : text stream
+        Its reader is gone.
+    """
+    try:
+        number = stream.fileno()
+    except UnsupportedOperation:  # no file, but a stand-in of a test
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
@@ -179,7 +216,7 @@ def common_options(command: Decorated) -> Decorated:
     """
     for name, field, text in reversed(
         (
-            ("--quiet", "quiet", "Say nothing but errors."),
+            ("--quiet", "quiet", "Say nothing but errors and warnings."),
             ("--json", "as_json", "Answer with JSON, for scripts."),
             ("--debug", "debug", "Show errors with their traceback."),
         )

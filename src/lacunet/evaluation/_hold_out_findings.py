@@ -178,7 +178,12 @@ def _tell_reliability(found: HoldOut) -> Iterator[HoldOutFinding]:
             f"They are {gap:.3f} off on average {on_rows}, and probabilities without "
             f"fault would be {chance:.3f} off by chance."
         )
-        head = "Its probabilities fit what happens"
+        few = found.n_test < _FEW_TEST_ROWS
+        head = (
+            "Too few rows to tell whether its probabilities fit what happens"
+            if few
+            else "Its probabilities fit what happens"
+        )
         yield HoldOutFinding("reliability", head, text)
         return
     said, right = found.mean_confidence or 0.0, found.scores[OURS]["accuracy"] or 0.0
