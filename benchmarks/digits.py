@@ -32,13 +32,15 @@ N_TRAIN, N_HELD_BACK = 20_000, 5_000  # the first and the last training images
 EPOCHS = 15
 DIAGONAL = IncompleteGaussianMixture(N_COMPONENTS, tol=1.0)
 # Methods of table 1, and what is changed of them.
+LARGE = {"mask_augmentation": 0.2}  # patches that are hidden: a fifth of the image
 SAME: dict[str, tuple[str, dict[str, Any]]] = {
     "paper": ("paper", {}),
-    "patch in 1/4": ("lacunet", {"masked_fraction": 0.25}),
-    "patch in 1/10": ("lacunet", {"masked_fraction": 0.1}),
+    "patch in 1/4": ("lacunet", {**LARGE, "masked_fraction": 0.25}),
+    "patch in 1/10": ("lacunet", {**LARGE, "masked_fraction": 0.1}),
+    "small patch in 1/10": ("lacunet", {}),
     "patch in 1/10, diagonal": (
         "lacunet",
-        {"masked_fraction": 0.1, "density": DIAGONAL, "train_density": True},
+        {**LARGE, "masked_fraction": 0.1, "density": DIAGONAL, "train_density": True},
     ),
 }
 WIDE: dict[str, tuple[str, dict[str, Any]]] = {

@@ -147,6 +147,23 @@ def test_what_was_fitted_predicts(call, table, tmp_path):
     }
 
 
+@pytest.mark.parametrize("order", ["%d/%m/%Y", "%m/%d/%Y"])
+def test_days_and_months_of_new_rows_are_told_by_training(call, tmp_path, order):
+    days = pd.Series(pd.date_range("2021-01-01", periods=60))
+    frame = make_table()[["age", "score", "ill"]]
+    save_csv(frame.assign(when=days.dt.strftime(order)), tmp_path / "t.csv")
+    assert fit(call, tmp_path / "t.csv").exit_code == 0
+    said = []
+    for form in (order, "%Y-%m-%d"):
+        when = pd.Timestamp("2021-02-03").strftime(form)
+        new = tmp_path / "new.csv"
+        new.write_text(f"age,score,when\n40,0.5,{when}\n")
+        said.append(call("predict", tmp_path / "m", new).stdout)
+        filled = call("impute", new, "--model", tmp_path / "m")
+        assert filled.stdout == new.read_text(), filled.output
+    assert said[0] == said[1] != ""
+
+
 @pytest.mark.filterwarnings("default:Got columns without one observed value")
 def test_a_column_without_a_value_in_rows_with_a_target_is_no_hindrance(call, tmp_path):
     frame = make_table()

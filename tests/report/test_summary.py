@@ -147,6 +147,7 @@ def test_of_errors_it_is_told_by_which_ours_is_lower(tell, cells_of):
     )
     assert (
         "The error of lacunet: total lower than of k-nn and mean; inside not lower "
-        "than of k-nn and mean; outside lower than of mean, not lower than of k-nn."
+        "than of k-nn and mean; outside lower than of mean, not lower than of k-nn. "
+        "Within 10% of it, which may be chance with 1 seed: inside of k-nn."
         in told["Table 1 (protocol paper)"]
     )

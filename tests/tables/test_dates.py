@@ -1,13 +1,15 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from own_tables import describe, fill, read
+from own_tables import describe, fill, read, save
 
-from lacunet.tables._dates import DateSurvey
+from lacunet.exceptions import TableError
+from lacunet.tables import ReadOptions, Schema, SchemaColumn, open_table
+from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST, DateSurvey
 
 
-def survey(*blocks):
-    found = DateSurvey()
+def survey(*blocks, order=None):
+    found = DateSurvey(order)
     for block in blocks:
         if found.alive:
             found.see(pa.array(block, pa.string()))
@@ -62,6 +64,17 @@ def test_days_and_months_are_told_by_any_row():
     assert both.is_ambiguous
 
 
+@pytest.mark.parametrize("order", [DAY_FIRST, MONTH_FIRST])
+def test_an_order_that_is_known_is_taken_where_no_row_tells_it(order):
+    told = survey(["1/2/2024"], ["3/4/2024"], order=order)
+    assert told.style.order == order
+    assert not told.is_ambiguous
+    assert survey(["31/1/2024"], ["1/2/2024"], order=order).style.order == DAY_FIRST
+    assert survey(["1/2/2024"], ["1/31/2024"], order=order).style.order == MONTH_FIRST
+    assert survey(["2024-02-01"], order=order).style.order.is_iso
+    assert survey(["31/1/2024", "1/31/2024"], order=order).styles == []
+
+
 def test_dates_are_rounded_to_what_is_written():
     instants = np.array(["2024-01-31T17:05:31", "2024-01-31T11:00"], dtype="M8[us]")
     assert survey(["2024-01-01"]).style.write(instants) == ["2024-02-01", "2024-01-31"]
@@ -95,3 +108,50 @@ def test_dates_in_a_table(tmp_path):
 def test_a_block_without_dates_is_read_too(tmp_path):
     frame = read(tmp_path, "d\n2024-01-01\n" + "NA\n" * 3)
     assert frame["d"].isna().sum() == 3
+
+
+def read_known(folder, text, **options):
+    schema = Schema((SchemaColumn("d", "date"),))
+    with open_table(save(folder, text), ReadOptions(**options)) as table:
+        (frame,) = table.blocks(schema=schema)
+    return frame["d"].dt.strftime("%Y-%m-%d").tolist()
+
+
+def test_dates_that_leave_days_and_months_open_are_read_by_what_is_known(tmp_path):
+    text = "d,x\n03/02/2021,1\n"
+    assert read_known(tmp_path, text, day_first=("d", "gone")) == ["2021-02-03"]
+    assert read_known(tmp_path, text, month_first=("d",)) == ["2021-03-02"]
+    for options in ({}, {"day_first": ("x",)}):
+        with pytest.raises(TableError, match="'d' .* no dates, or not all"):
+            read_known(tmp_path, text, **options)
+
+
+def test_dates_that_are_plainly_in_another_order_are_never_swapped(tmp_path):
+    plain = "d\n03/02/2021\n02/13/2021\n"
+    found = read_known(tmp_path, plain, day_first=("d",))
+    assert found == ["2021-03-02", "2021-02-13"]
+    mixed = "d\n13/02/2021\n02/13/2021\n"
+    with pytest.raises(TableError, match="'d' .* not all written in one way"):
+        read_known(tmp_path, mixed, day_first=("d",))
+
+
+def test_holes_are_filled_in_the_order_that_is_known(tmp_path):
+    value = {"d": np.datetime64("2021-02-03")}
+    text = "d,x\n05/06/2021,1\n,2\n"
+    filled = fill(tmp_path, text, value, day_first=("d",))
+    assert filled == b"d,x\n05/06/2021,1\n03/02/2021,2\n"
+    filled = fill(tmp_path, text, value, month_first=("d",))
+    assert filled == b"d,x\n05/06/2021,1\n02/03/2021,2\n"
+
+
+def test_a_column_says_whether_its_days_stand_before_its_months(tmp_path):
+    text = "a,b,c,d\n31/1/2024,1/31/2024,31.1.2024,1/2/2024\n"
+    known = describe(tmp_path, text)
+    assert [each.day_first for each in known.values()] == [True, False, None, None]
+    assert describe(tmp_path, text, categorical=("a",))["a"].day_first is None
+    assert describe(tmp_path, text, month_first=("d",))["d"].day_first is False
+
+
+def test_a_column_of_both_orders_is_refused():
+    with pytest.raises(TableError, match="'d' in day_first and in month_first"):
+        ReadOptions(day_first=("d",), month_first=("c", "d"))

@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from lacunet.experiments import load_experiment
+from lacunet.experiments._claims_chance import FEWEST_SEEDS, MARGIN
 from lacunet.report._authors import find_beside, tell_authors
 from lacunet.report._blocks import Block, Point, Points, Text
 from lacunet.report._comparisons import ALPHA, friedman_p, tell_differences
@@ -206,12 +207,19 @@ def _tell_errors(part: Slice) -> str:
     """Return by which of several errors ours is below which imputations."""
     if part.experiment.higher_is_better or len(part.main_rows) > 1:
         return ""
-    told = []
+    told, close = [], []
     for metric in part.experiment.metrics:
         errors = _errors(part, metric)
         if OURS not in errors:
             continue
         ours = errors.pop(OURS)
+        near = [
+            name_method(key)
+            for key, other in errors.items()
+            if _may_be_chance(ours, other)
+        ]
+        if near:
+            close.append(f"{METRICS[metric]} of {show_list(near)}")
         beaten = [name_method(key) for key, other in errors.items() if ours < other]
         ahead = [name_method(key) for key, other in errors.items() if ours >= other]
         lists = [
@@ -219,7 +227,20 @@ def _tell_errors(part: Slice) -> str:
             f"not lower than of {show_list(ahead)}" if ahead else "",
         ]
         told.append(f"{METRICS[metric]} {', '.join(filter(None, lists))}")
-    return f"The error of {name_method(OURS)}: {'; '.join(told)}." if told else ""
+    if not told:
+        return ""
+    text = f"The error of {name_method(OURS)}: {'; '.join(told)}."
+    n_seeds = len({cell.seed for cell in part.cells})
+    if not close or n_seeds >= FEWEST_SEEDS:
+        return text
+    return (
+        f"{text} Within {MARGIN:.0%} of it, which may be chance with "
+        f"{show_count(n_seeds, 'seed')}: {'; '.join(close)}."
+    )
+
+
+def _may_be_chance(ours: float, other: float) -> bool:
+    return abs(ours - other) <= MARGIN * other
 
 
 def _errors(part: Slice, metric: str) -> dict[str, float]:

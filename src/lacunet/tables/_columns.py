@@ -58,6 +58,9 @@ class ColumnInfo:
         Number of values; None if there are too many to count: more than a thousand, or
         fewer in a table of more than a thousand columns.
     notices : tuple of Notice, default=()
+    day_first : bool or None, default=None
+        Of dates with slashes, whether days stand before months, as in ``31/12/2024``.
+        None of all others: how those are written leaves nothing open.
     """
 
     name: str
@@ -65,6 +68,7 @@ class ColumnInfo:
     n_missing: int
     n_distinct: int | None
     notices: tuple[Notice, ...] = ()
+    day_first: bool | None = None
 
 
 def quote_name(name: str) -> str:

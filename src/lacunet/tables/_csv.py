@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lacunet.exceptions import TableError
 from lacunet.tables._booleans import read_booleans
 from lacunet.tables._columns import ColumnInfo
+from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST
 from lacunet.tables._describing import check_date, check_number, describe, find_kind
 from lacunet.tables._format import FileFormat
 from lacunet.tables._grid import TextGrid
@@ -189,8 +190,12 @@ class CsvReader:
     def columns(self) -> list[TextColumn]:
         """All columns, looked at from the first row to the last."""
         separator, n_columns = self.header.separator, len(self.names)
+        orders = dict.fromkeys(self._options.day_first, DAY_FIRST)
+        orders |= dict.fromkeys(self._options.month_first, MONTH_FIRST)
         columns = [
-            TextColumn(name, separator=separator, n_columns=n_columns)
+            TextColumn(
+                name, separator=separator, n_columns=n_columns, order=orders.get(name)
+            )
             for name in self.names
         ]
         for rows in filter(len, self.scan()):

@@ -42,6 +42,9 @@ def _order(day: str, mark: str) -> Order:
     return Order(day, rf"^{pattern}(?:(?P<gap> ){_CLOCK})?$")
 
 
+# Where no day is beyond 12, nothing in a column tells these two apart.
+DAY_FIRST = _order("%d/%m/%Y", "/")
+MONTH_FIRST = _order("%m/%d/%Y", "/")
 ORDERS = (
     Order(
         "%Y-%m-%d",
@@ -50,8 +53,8 @@ ORDERS = (
     ),
     _order("%Y/%m/%d", "/"),
     _order("%d.%m.%Y", "."),
-    _order("%d/%m/%Y", "/"),
-    _order("%m/%d/%Y", "/"),
+    DAY_FIRST,
+    MONTH_FIRST,
     _order("%d-%m-%Y", "-"),
 )
 
@@ -234,14 +237,21 @@ class DateStyle:
 class DateSurvey:
     """Tells whether the texts of a column are dates, and how they are written.
 
+    Parameters
+    ----------
+    order : Order or None, default=None
+        The one to take where the texts leave open which of several it is. Texts that
+        tell another are read as they tell.
+
     Attributes
     ----------
     styles : list of DateStyle
         Those that all texts so far may be written in; None before the first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, order: Order | None = None) -> None:
         self.styles: list[DateStyle] | None = None
+        self._order = order
 
     @property
     def alive(self) -> bool:
@@ -252,12 +262,14 @@ class DateSurvey:
     def style(self) -> DateStyle | None:
         """How the dates are written, if that can be told."""
         styles = self.styles or []
+        if len(styles) > 1:
+            styles = [style for style in styles if style.order == self._order]
         return styles[0] if len(styles) == 1 else None
 
     @property
     def is_ambiguous(self) -> bool:
         """Whether days can't be told from months."""
-        return len(self.styles or []) > 1
+        return bool(self.styles) and self.style is None
 
     def give_up(self) -> None:
         """Take note of texts that are no dates."""

@@ -15,6 +15,7 @@ from lacunet.tables._columns import (
     notice_id,
     quote_name,
 )
+from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST
 from lacunet.tables._numbers import is_with_thousands
 from lacunet.tables._options import shorten
 from lacunet.tables._survey import Odd, TextColumn
@@ -58,7 +59,12 @@ def describe(column: TextColumn, *, is_categorical: bool = False) -> ColumnInfo:
         kind = "category"
     notices = tuple(_notices(column, kind))
     return ColumnInfo(
-        column.name, kind, column.n_missing, column.distinct.count, notices
+        column.name,
+        kind,
+        column.n_missing,
+        column.distinct.count,
+        notices,
+        _find_day_first(column) if kind == "date" else None,
     )
 
 
@@ -150,6 +156,13 @@ def names_rows(name: str) -> bool:
     bool
     """
     return bool(_NAME_OF_NAMES.search(name))
+
+
+def _find_day_first(column: TextColumn) -> bool | None:
+    style = column.dates.style
+    if style is None or style.order not in (DAY_FIRST, MONTH_FIRST):
+        return None
+    return style.order == DAY_FIRST
 
 
 def _is_id(column: TextColumn) -> bool:

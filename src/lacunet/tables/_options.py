@@ -31,6 +31,10 @@ class ReadOptions:
     usual_missing : bool, default=True
         Whether ``NA``, ``?``, ``-`` and the like mean "missing" in a CSV file. An empty
         cell always does.
+    day_first, month_first : tuple of str, default=()
+        Columns of a CSV file whose dates are ``31/12/2024`` or ``12/31/2024`` where no
+        row tells it, as no day is beyond 12. Rows that do are read as they tell. They
+        may be columns that the table lacks, as those of a model are.
 
     Examples
     --------
@@ -45,12 +49,15 @@ class ReadOptions:
     sep: str | None = None
     encoding: str | None = None
     usual_missing: bool = True
+    day_first: tuple[str, ...] = ()
+    month_first: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("missing", "drop", "categorical"):
+        for field in ("missing", "drop", "categorical", "day_first", "month_first"):
             given = getattr(self, field)
             texts = (given,) if isinstance(given, str) else tuple(map(str, given))
             object.__setattr__(self, field, texts)
+        _check_orders(self.day_first, self.month_first)
         if self.sep is not None:
             object.__setattr__(self, "sep", _check_separator(self.sep))
         if self.encoding is not None:
@@ -108,6 +115,16 @@ def shorten(text: str, most: int = 40) -> str:
     str
     """
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _check_orders(day_first: Sequence[str], month_first: Sequence[str]) -> None:
+    both = sorted(set(day_first) & set(month_first))
+    if both:
+        msg = (
+            f"Got column {shorten(both[0])!r} in day_first and in month_first, but "
+            f"expected it in one of them at most."
+        )
+        raise TableError(msg)
 
 
 def _check_separator(sep: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lacunet.tables._booleans import are_booleans
-from lacunet.tables._dates import DateSurvey
+from lacunet.tables._dates import DateSurvey, Order
 from lacunet.tables._distinct import Distinct
 from lacunet.tables._grid import TextGrid
 from lacunet.tables._numbers import (
@@ -48,6 +48,8 @@ class TextColumn:
         Of the file.
     n_columns : int, default=1
         Of the file.
+    order : Order or None, default=None
+        Of day, month and year, where its dates do not tell it.
 
     Attributes
     ----------
@@ -62,11 +64,18 @@ class TextColumn:
         Whether few cells are no numbers, up to the block with the first of them.
     """
 
-    def __init__(self, name: str, *, separator: str, n_columns: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        separator: str,
+        n_columns: int = 1,
+        order: Order | None = None,
+    ) -> None:
         self.name = name
         self.n_missing = self.n_observed = self.n_quoted = 0
         self.numbers = NumberSurvey()
-        self.dates = DateSurvey()
+        self.dates = DateSurvey(order)
         self.distinct = Distinct(n_columns)
         self.no_number: Odd | None = None
         self.infinite: Odd | None = None
