@@ -16,6 +16,7 @@ What = Literal[
     "digits",
     "infinite",
     "thousands",
+    "units",
     "nearly-number",
     "day-or-month",
     "commas",
@@ -32,8 +33,8 @@ class Notice:
     ----------
     what : str
         One word for it: "empty", "constant", "id-like", "codes", "digits",
-        "infinite", "thousands", "nearly-number", "day-or-month", "commas",
-        "minus" or "unsupported".
+        "infinite", "thousands", "units", "nearly-number", "day-or-month",
+        "commas", "minus" or "unsupported".
     text : str
         A sentence or two, with what to do.
     """

@@ -16,7 +16,7 @@ from lacunet.tables._columns import (
     quote_name,
 )
 from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST
-from lacunet.tables._numbers import is_with_thousands
+from lacunet.tables._numbers import is_with_thousands, is_with_units
 from lacunet.tables._options import shorten
 from lacunet.tables._survey import Odd, TextColumn
 
@@ -26,6 +26,10 @@ _CODES = "Its numbers have zeros in front: they are taken for names."
 _THOUSANDS = (
     "Its numbers have commas between thousands: they are taken for names. Take the "
     "commas out to have them read as numbers."
+)
+_UNITS = (
+    "It has signs of a unit, or times of day: its numbers are taken for names. Write "
+    "numbers alone (56 for 56%, 15.5 for 15:30) to have them read as such."
 )
 _DAY_OR_MONTH = (
     "Its dates do not tell days from months: they are taken for names. Write them as "
@@ -194,10 +198,8 @@ def _notices_of_writing(column: TextColumn, kind: Kind) -> list[Notice]:
     found = []
     if column.infinite is not None:
         found.append(Notice("infinite", _tell_infinite(column.infinite)))
-    if kind in ("category", "text") and column.is_number and column.numbers.is_code:
-        found.append(Notice("codes", _CODES))
-    if kind in ("category", "text") and _looks_like_thousands(column):
-        found.append(Notice("thousands", _THOUSANDS))
+    if kind in ("category", "text"):
+        found += _notices_of_names(column)
     if column.is_nearly_number and column.no_number is not None:
         found.append(Notice("nearly-number", _tell_no_number(column.no_number)))
     if column.dates.is_ambiguous:
@@ -209,13 +211,30 @@ def _notices_of_writing(column: TextColumn, kind: Kind) -> list[Notice]:
     return found
 
 
+def _notices_of_names(column: TextColumn) -> list[Notice]:
+    """Point out names that look like numbers."""
+    found = []
+    if column.is_number and column.numbers.is_code:
+        found.append(Notice("codes", _CODES))
+    if _looks_like_thousands(column):
+        found.append(Notice("thousands", _THOUSANDS))
+    if is_with_units(_some_texts(column)):
+        found.append(Notice("units", _UNITS))
+    return found
+
+
 def _looks_like_thousands(column: TextColumn) -> bool:
     if column.is_number:
         return column.has_thousands
+    return is_with_thousands(_some_texts(column))
+
+
+def _some_texts(column: TextColumn) -> pa.StringArray:
+    """Return the values of a column, or one where they are too many to keep."""
     some = column.distinct.values or (
         column.no_number.text if column.no_number else "",
     )
-    return is_with_thousands(pa.array(some, pa.string()))
+    return pa.array(some, pa.string())
 
 
 def _tell_no_number(odd: Odd) -> str:

@@ -14,6 +14,11 @@ from lacunet.tables._sights import Sight, look_at_numbers
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _INFINITE = r"(?i)^[+-]?inf(?:inity)?$"
 _THOUSANDS = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?$"
+# A currency's sign before or behind, a percent sign behind; or a time of day.
+_WITH_UNIT = (
+    r"^(?:[+-]?[$€£¥] ?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]* ?[%$€£¥]"
+    r"|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)$"
+)
 _MOST_PLAIN_DECIMALS = 15  # that are those of the number and not of its binary form
 _DIGITS_UNSEEN = 6  # of numbers in a column that has none to go by
 EXACT = 2**53  # up to which every integer is a float
@@ -283,6 +288,22 @@ def is_with_thousands(texts: pa.StringArray) -> bool:
     like = pc.match_substring_regex(texts, _THOUSANDS)
     number = pc.match_substring_regex(texts, _NUMBER)
     return bool(pc.any(like).as_py() and pc.all(pc.or_(like, number)).as_py())
+
+
+def is_with_units(texts: pa.StringArray) -> bool:
+    """Tell whether texts are numbers with the sign of a unit, or times of day.
+
+    Parameters
+    ----------
+    texts : StringArray
+        Some of the column.
+
+    Returns
+    -------
+    bool
+    """
+    like = pc.match_substring_regex(texts, _WITH_UNIT)
+    return len(texts) > 0 and bool(pc.all(like).as_py())
 
 
 def _has_more_commas(texts: pa.StringArray) -> bool:
