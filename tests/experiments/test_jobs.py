@@ -78,7 +78,8 @@ def test_images_have_no_folds_and_a_figure_of_them_is_made_of_the_table():
     table, figure = load_experiment("table-1"), load_experiment("figure-2")
     jobs = plan(table, protocol="paper", datasets=["mnist"])
     assert len(jobs) == len(table.methods)
-    assert plan(figure, protocol="paper") == jobs
+    shown = [job for job in jobs if job.method != "lacunet-short"]
+    assert plan(figure, protocol="paper") == shown
 
 
 def test_the_toy_is_run_for_twenty_seeds():

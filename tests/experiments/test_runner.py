@@ -134,7 +134,7 @@ def test_a_cell_is_in_the_file_when_progress_is_told(computed, tmp_path):
 
 def test_images_give_three_cells_a_job_and_a_figure(computed, tmp_path):
     run = run_experiment("table-1", out=tmp_path, data="digits")
-    n_methods = len(load_experiment("table-1").methods)
+    n_methods = len(load_experiment("figure-2").methods)
     assert run.n_run == n_methods
     assert len(ResultFile(run.path).cells) == 3 * n_methods
     figure = run_experiment("figure-2", out=tmp_path, data="digits")
@@ -150,7 +150,7 @@ def test_a_figure_runs_what_it_has_no_images_of(computed, tmp_path):
     run_experiment("table-1", out=tmp_path, data="digits")
     path_of_images(tmp_path, computed[1]).unlink()
     run = run_experiment("figure-2", out=tmp_path, data="digits")
-    n_methods = len(load_experiment("table-1").methods)
+    n_methods = len(load_experiment("figure-2").methods)
     assert (run.n_run, run.n_skipped) == (1, n_methods - 1)
     assert computed[-1] == computed[1]
 

@@ -9,6 +9,7 @@ _TITLES = {
     "em-frozen": "EM frozen",
     "em-joint": "EM + joint",
     "imputation": "imputation on average",
+    "lacunet-short": "lacunet in few epochs",
     "lacunet-wide": "lacunet with a wider network",
     "paper-complete": "paper trained on complete rows",
     "paper-relu": "paper with ReLU",

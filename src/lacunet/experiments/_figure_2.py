@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from lacunet.experiments._autoencoders import AUTOENCODERS, METRICS, N_SHOWN
+from lacunet.experiments._autoencoders import METRICS, N_SHOWN
 from lacunet.experiments._files import path_of_images, read_arrays
 from lacunet.experiments._jobs import Job
 from lacunet.experiments._record import Drawing, Experiment, Setting
 from lacunet.experiments._sources import load_images
+from lacunet.experiments._table_1 import WITHOUT_SHORT
 
 SEED = 0
 N_FIRST = 4  # images of the paper's own figure: the first of the supplement's 20
@@ -41,7 +42,7 @@ EXPERIMENT = Experiment(
     title="Digits, what is left of them, and what the autoencoders give back",
     settings=(Setting("mnist"),),
     stand_ins=(Setting("digits"),),
-    methods=tuple(AUTOENCODERS),
+    methods=WITHOUT_SHORT,
     metrics=METRICS,
     body="autoencoder",
     cross_validated=False,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+from lacunet.experiments._autoencoders import SHORT
 from lacunet.report._blocks import (
     Block,
     Column,
@@ -165,7 +166,21 @@ def tell_authors(part: Slice, beside: Slice | None) -> str:
     )
     if part.experiment.higher_is_better:
         return told
-    return f"{told[:-1]}, {ours / authors:.2f} times the first."
+    told = f"{told[:-1]}, {ours / authors:.2f} times the first."
+    return " ".join(filter(None, (told, _tell_short(part, beside, common[0]))))
+
+
+def _tell_short(part: Slice, beside: Slice, row: tuple[str, float | None]) -> str:
+    """Return what ours reaches in about the time of the authors' recipe."""
+    short, theirs = (_scores(beside, SHORT).get(row), _scores(part, PAPER).get(row))
+    if short is None or theirs is None:
+        return ""
+    longer = _seconds(beside, SHORT) > _seconds(part, PAPER)
+    return (
+        f"In few epochs it comes to {show_value(short, part.metric)} "
+        f"({show_seconds(_seconds(beside, SHORT))}), {short / theirs:.2f} times the "
+        f"first in {'more' if longer else 'no more'} time."
+    )
 
 
 def _scores(part: Slice, method: str) -> dict[tuple[str, float | None], float]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lacunet.experiments import PROTOCOLS, Experiment
+from lacunet.experiments._autoencoders import SHORT
 from lacunet.experiments._columns import COLUMNS, DENSITIES, MARGINS, RIVALS
 from lacunet.experiments._jobs import Choice, Key, plan_jobs
 from lacunet.experiments._record import DIGITS
@@ -35,6 +36,7 @@ TITLES = {
     PAPER: "paper (as published)",
     "paper-relu": "paper, ReLU throughout",
     "lacunet-wide": "lacunet, wider network",
+    SHORT: "lacunet, few epochs",
     "em-frozen": "EM frozen",
 }
 # What the paper compares itself with by filling, and by dropping, what is missing.
