@@ -54,7 +54,8 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
                 "paper",
                 search=True,
                 description="double 5-fold cross-validation, shuffled and stratified, "
-                "with the paper's grids; everything is fitted inside the fold",
+                "with the paper's grids (tables 1 and 2: one split for each seed, and "
+                "no grid); everything is fitted inside the fold",
             ),
             Protocol(
                 "authors",

@@ -48,6 +48,7 @@ EXPERIMENT = Experiment(
         "digits": Budget({"max_epochs": 15, "batch_size": 64}),
     },
     note="13 x 13 of 28 x 28 pixels are removed from every image, at places drawn "
-    "once. Errors are squares divided by all pixels, so inside and outside add up to "
-    "the total. The context encoder is shown the complete images in training.",
+    "once. The split is that of the data set, with one start for each seed. Errors are "
+    "squares divided by all pixels, so inside and outside add up to the total. The "
+    "context encoder is shown the complete images in training.",
 )
