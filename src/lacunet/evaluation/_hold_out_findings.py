@@ -358,6 +358,6 @@ def _tell_training(found: HoldOut) -> Iterator[HoldOutFinding]:
     if n_epochs == found.max_epochs and late and late[-1] > 0.9 * n_epochs:
         text = (
             f"All {epochs} were run, and it was still getting better in the last ones. "
-            f"Give it more (max_epochs)."
+            f"Give it more (max_epochs, --max-epochs)."
         )
         yield HoldOutFinding("learning", "Training ended too early", text, weak=True)
