@@ -8,7 +8,9 @@ import importlib
 import json
 import re
 import textwrap
+from collections import defaultdict
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
@@ -165,6 +167,23 @@ def test_what_ours_reaches_in_the_time_of_the_authors_is_what_was_measured():
         f"{short['mse']:.5f}" in text
     )
     assert short["cpu"] < theirs["seconds"]
+
+
+def test_accuracies_on_other_folds_are_the_committed_ones(titles):
+    sets = defaultdict(list)
+    for table in ("table-4", "table-6"):
+        path = ROOT / f"results/benchmarks/other-folds/{table}.jsonl"
+        for cell in map(json.loads, path.read_text("utf-8").splitlines()):
+            if cell["seed"] == 1:
+                sets[cell["method"], cell["dataset"]].append(cell["value"])
+    assert {len(folds) for folds in sets.values()} == {5}
+    means = defaultdict(list)
+    for (method, _), folds in sets.items():
+        means[method].append(fmean(folds))
+    assert {len(each) for each in means.values()} == {15}
+    ordered = sorted(means, key=lambda method: -fmean(means[method]))
+    told = [f"{titles[key]} {fmean(means[key]):.3f}" for key in ordered]
+    assert ", ".join(told) in " ".join(README.read_text("utf-8").split())
 
 
 def test_figures_of_the_missing_column_are_the_committed_ones():
