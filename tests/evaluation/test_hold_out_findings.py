@@ -206,6 +206,11 @@ def test_training_that_was_cut_short_is_told_of(changes, head):
     assert found == ([head] if head else [])
 
 
+def test_few_rows_do_not_show_that_probabilities_fit():
+    found = make_classification(n_test=99)
+    assert one(found, "reliability", "Too few rows to tell whether its probabilities")
+
+
 def test_nothing_has_no_sign():
     numbers = Numbers(make_classification())
     assert numbers.show(-0.0001) == "0.000"

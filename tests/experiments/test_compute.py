@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from lacunet.experiments import _compute
+from lacunet.experiments import _compute, load_experiment
 from lacunet.experiments._classification import CannotRunError, Measured
 from lacunet.experiments._compute import compute, is_finished
 from lacunet.experiments._jobs import Job
@@ -35,6 +35,24 @@ def test_a_job_gives_a_cell_with_all_that_made_it(monkeypatch):
     assert cell.commit == find_commit()
     assert outcome.expected
     assert is_finished(cell)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "method", "name", "is_told"),
+    [
+        ("table-2", "mean", "dropout", True),
+        ("table-2", "lacunet", "dropout", False),  # it is run at its defaults
+        ("table-1", "lacunet", "lr", True),
+    ],
+)
+def test_a_cell_tells_what_its_experiment_sets(
+    monkeypatch, experiment, method, name, is_told
+):
+    for measure in ("measure_accuracy", "measure_errors"):
+        monkeypatch.setattr(_compute, measure, lambda *_: Measured({}, {"why": "-"}))
+    job = Job(experiment, "digits", None, method, 0, 0, "quick", "digits")
+    told = compute(job).cells[0].params.get(name)
+    assert told == (load_experiment(experiment).parameters[name] if is_told else None)
 
 
 def test_a_reason_that_stays_is_told_and_the_cell_is_finished(monkeypatch):

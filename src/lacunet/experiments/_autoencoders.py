@@ -71,10 +71,10 @@ def _make_lacunet(**options: Any) -> Any:
 
     A density with factors, by EM on all incomplete images, gamma near 0, and small
     patches hidden in training, in a tenth of the images: enough to learn what stands
-    behind a patch, and few enough not to lose what stands around it. That was chosen on
-    training images held back, whose patches are known: larger patches, or in more
-    images, give a lower error inside and a higher one outside
-    (``python -m benchmarks.digits`` has trials on fewer images).
+    behind a patch, and few enough not to lose what stands around it. That was chosen by
+    trials on training images held back, whose patches are known. In more images the
+    error is lower inside and higher outside: ``python -m benchmarks.digits``, where the
+    results that are kept are of larger patches.
     """
     density = IncompleteGaussianMixture(
         covariance_type="factor", rank=N_FACTORS, reg_covar=NOISE, tol=1.0
