@@ -13,7 +13,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(ENV) ## all experiments of the paper on small data; writes demo/report.html
-	$(BIN)/lacunet demo
+	$(BIN)/python -m reproduction demo
 
 test: check ## check, then run tests, doctests and the README's code blocks
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
@@ -36,7 +36,7 @@ bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA nam
 	$(BIN)/python -m benchmarks.estimators
 
 results: $(ENV) ## make docs/results.md of the committed results
-	$(BIN)/lacunet report results --format md -o docs/results.md --force
+	$(BIN)/python -m reproduction report reproduction/results --format md -o docs/results.md --force
 
 docs: $(ENV) ## check the links of README.md and docs
 	$(BIN)/python docs/check_links.py

@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduction.datasets import load_dataset
+from reproduction.experiments.methods import METHODS
+from reproduction.rivals import NeighbourImputer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_info
 
 from benchmarks.estimators import write_part
 from benchmarks.table import format_table
 from benchmarks.timing import threads
-from lacunet.baselines import NeighbourImputer
-from lacunet.datasets import drop_patch, load_dataset
-from lacunet.experiments.methods import METHODS
+from lacunet.missingness import drop_patch
 
-OUT = Path("results/benchmarks")
+OUT = Path("benchmarks/results")
 N_FOLDS = 5
 # Table 4 of the paper.
 PAPER = {

@@ -22,7 +22,7 @@ from benchmarks.estimators import write_part
 from lacunet.baselines import BoostedClassifier
 from lacunet.tables import FileFormat, open_table, predict_rows, write_rows
 
-OUT = Path("results/benchmarks/command.json")
+OUT = Path("benchmarks/results/command.json")
 MEGABYTE = 2**20
 # Of fit: what it may take above the process after its imports.
 TIMES_TABLE, MORE = 8, 200 * MEGABYTE

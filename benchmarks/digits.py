@@ -9,22 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cells import write_whole
-from benchmarks.machine import describe_machine
-from benchmarks.table import format_table
-from benchmarks.timing import CPU, threads
-from lacunet.density import IncompleteGaussianMixture
-from lacunet.experiments._autoencoders import (
+from reproduction.experiments._autoencoders import (
     AUTOENCODERS,
     METRICS,
     N_COMPONENTS,
     NETWORK,
     find_errors,
 )
-from lacunet.experiments._sources import Images, load_images
-from lacunet.experiments._table_1 import EXPERIMENT
+from reproduction.experiments._sources import Images, load_images
+from reproduction.experiments._table_1 import EXPERIMENT
 
-OUT = Path("results/benchmarks/digits.json")
+from benchmarks.cells import write_whole
+from benchmarks.machine import describe_machine
+from benchmarks.table import format_table
+from benchmarks.timing import CPU, threads
+from lacunet.density import IncompleteGaussianMixture
+
+OUT = Path("benchmarks/results/digits.json")
 N_TRAIN, N_HELD_BACK = 20_000, 5_000  # the first and the last training images
 EPOCHS = 15
 DIAGONAL = IncompleteGaussianMixture(N_COMPONENTS, tol=1.0)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from reproduction.datasets import load_dataset
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from benchmarks.cells import Comparison, Split
 from benchmarks.uci import remove
-from lacunet.datasets import load_dataset
 
 SHARES = (25, 50, 75, 90)  # percent
 SETS = tuple(

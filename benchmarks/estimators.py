@@ -2,7 +2,7 @@
 
 Cells that were measured before are not measured again, so a run that was killed goes
 on where it was. A report, not a test: a missed goal is printed as such. The data come
-through ``lacunet.datasets``: by download, or from the folder in LACUNET_DATA.
+through ``reproduction.datasets``: by download, or from the folder in LACUNET_DATA.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from benchmarks.rivals import METHODS, Method
 from benchmarks.summary import print_esr, print_uci, summarise_esr, summarise_uci
 from benchmarks.table import details, main_table
 
-OUT = Path("results/benchmarks")
+OUT = Path("benchmarks/results")
 QUICK_FOLDS = 2
 
 

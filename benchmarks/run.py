@@ -15,7 +15,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.table import Row, details, main_table, side_table
 from benchmarks.timing import Effort
 
-OUT = Path("results/benchmarks/core.json")
+OUT = Path("benchmarks/results/core.json")
 QUICK = Effort(repetitions=3, seconds=0.0, warm_up=1)
 
 

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from reproduction.datasets import load_dataset
+from reproduction.experiments._protocols import split_rows
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from benchmarks.cells import write_whole
 from benchmarks.table import format_table
 from benchmarks.timing import CPU, threads
-from lacunet.datasets import load_dataset
-from lacunet.experiments._protocols import split_rows
 
-OUT = Path("results/benchmarks/seizures.json")
+OUT = Path("benchmarks/results/seizures.json")
 EPOCHS, BATCH, RATE = 100, 128, 2e-3
 REPORTED = 0.836
 

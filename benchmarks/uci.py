@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from reproduction.datasets import load_dataset
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.cells import Comparison, Split
-from lacunet.datasets import load_dataset
 
 NATURAL = (
     "bands",

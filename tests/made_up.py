@@ -1,8 +1,8 @@
 """Made-up results."""
 
-from lacunet.experiments._claims_record import Evidence
-from lacunet.experiments.claims import CLAIMS
-from lacunet.results import Cell
+from reproduction.experiments._claims_record import Evidence
+from reproduction.experiments.claims import CLAIMS
+from reproduction.statistics import Cell
 
 
 def make_cell(**changes):

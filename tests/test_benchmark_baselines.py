@@ -35,7 +35,7 @@ def test_a_method_that_can_not_be_fitted_says_why(baselines):
 
 
 def test_every_method_was_measured():
-    committed = json.loads((ROOT / "results/benchmarks/baselines.json").read_text())
+    committed = json.loads((ROOT / "benchmarks/results/baselines.json").read_text())
     for scores in committed["accuracy"]["scores"].values():
         assert len(scores) == 16
         assert all(score["accuracy"] is not None for score in scores.values())

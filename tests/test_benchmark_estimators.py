@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.datasets import DataSet
 
-from lacunet.datasets import DataSet
 from lacunet.exceptions import LacunetError
 
 ROOT = Path(__file__).parents[1]

@@ -66,23 +66,16 @@ def test_skip_without_a_reason_does_not_skip():
 
 
 def result(name):
-    return json.loads((ROOT / "results" / name).read_text("utf-8"))
+    return json.loads((ROOT / name).read_text("utf-8"))
 
 
 def test_benchmark_figures_are_the_committed_ones():
     text = README.read_text("utf-8")
-    for row in result("benchmarks/core.json")["rows"]:
+    for row in result("benchmarks/results/core.json")["rows"]:
         figure = f"{row['ratio']:.2f}×" if row["ratio"] else f"{row['ours']:.1f}"
         lines = [line for line in text.splitlines() if f"| {row['case']} |" in line]
         assert len(lines) == 1, row["case"]
         assert f"| {figure}" in lines[0], f"{row['case']}: {figure}"
-
-
-def test_demo_figures_are_the_committed_ones():
-    text = README.read_text("utf-8")
-    for name, errors in result("demo/demo.json").items():
-        figures = " | ".join(f"{value:.4f}" for value in errors.values())
-        assert f"| {name} | {figures} |" in text
 
 
 def readme_rows():
@@ -93,7 +86,7 @@ def readme_rows():
 
 
 def test_figures_of_the_small_tables_are_the_committed_ones(titles):
-    uci = result("benchmarks/estimators.json")["uci"]
+    uci = result("benchmarks/results/estimators.json")["uci"]
     for row in uci["standings"]:
         means = [f"{row[name]:.3f}" for name in ("log_loss", "accuracy")]
         ranks = [f"{row[name]:.2f}" for name in ("log_loss_rank", "accuracy_rank")]
@@ -102,7 +95,7 @@ def test_figures_of_the_small_tables_are_the_committed_ones(titles):
 
 def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
     text = " ".join(README.read_text("utf-8").split())
-    uci = result("benchmarks/estimators.json")["uci"]
+    uci = result("benchmarks/results/estimators.json")["uci"]
     losses = {
         name: {
             method: uci["scores"][method][name]["log_loss"] for method in uci["scores"]
@@ -127,7 +120,7 @@ def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
 
 
 def test_figures_of_the_seizures_are_the_committed_ones():
-    scores = result("benchmarks/estimators.json")["esr"]["scores"]
+    scores = result("benchmarks/results/estimators.json")["esr"]["scores"]
     for name in scores["lacunet"]:
         _, split, share = name.split("-")
         methods = ("lacunet", "lacunet-diag3", "mlp", "hgb")
@@ -137,7 +130,7 @@ def test_figures_of_the_seizures_are_the_committed_ones():
 
 
 def test_how_far_perceptrons_come_on_the_seizures_is_what_was_measured():
-    found = result("benchmarks/seizures.json")
+    found = result("benchmarks/results/seizures.json")
     text = " ".join(README.read_text("utf-8").split())
     text = text[text.index("The paper's 0.836") :]
     text = text[: text.index("seizures.json")]
@@ -153,7 +146,9 @@ def test_how_far_perceptrons_come_on_the_seizures_is_what_was_measured():
 
 
 def test_what_ours_reaches_in_the_time_of_the_authors_is_what_was_measured():
-    lines = (ROOT / "results/table-1.jsonl").read_text("utf-8").splitlines()
+    lines = (
+        (ROOT / "reproduction/results/table-1.jsonl").read_text("utf-8").splitlines()
+    )
     cells = [cell for cell in map(json.loads, lines) if cell["metric"] == "mse"]
     (theirs,) = (cell for cell in cells if cell["protocol"] == "authors")
     (short,) = (cell for cell in cells if cell["method"] == "lacunet-short")
@@ -170,7 +165,7 @@ def test_what_ours_reaches_in_the_time_of_the_authors_is_what_was_measured():
 def test_accuracies_on_other_folds_are_the_committed_ones(titles):
     sets = defaultdict(list)
     for table in ("table-4", "table-6"):
-        path = ROOT / f"results/benchmarks/other-folds/{table}.jsonl"
+        path = ROOT / f"benchmarks/results/other-folds/{table}.jsonl"
         for cell in map(json.loads, path.read_text("utf-8").splitlines()):
             if cell["seed"] == 1:
                 sets[cell["method"], cell["dataset"]].append(cell["value"])
@@ -185,7 +180,7 @@ def test_accuracies_on_other_folds_are_the_committed_ones(titles):
 
 
 def test_figures_of_the_missing_column_are_the_committed_ones():
-    for row in result("benchmarks/estimators.json")["missing_column"]["models"]:
+    for row in result("benchmarks/results/estimators.json")["missing_column"]["models"]:
         figures = [row["complete"], row["missing"]]
         shown = ["-" if value is None else f"{value:.3f}" for value in figures]
         assert (row["model"], *shown) in readme_rows()
@@ -193,7 +188,7 @@ def test_figures_of_the_missing_column_are_the_committed_ones():
 
 def test_times_of_the_estimators_are_the_committed_ones():
     text = " ".join(README.read_text("utf-8").split())
-    times = result("benchmarks/estimators.json")["time"]
+    times = result("benchmarks/results/estimators.json")["time"]
     fit, predict, row = (case["ours"] / case["reference"] for case in times["rows"])
     assert f"takes {fit:.1f}× as long to fit and {predict:.1f}× as long" in text
     assert f"the defaults takes {row:.1f}× as long" in text
@@ -212,7 +207,7 @@ def titles(monkeypatch):
 def test_what_commands_cost_is_what_was_measured():
     text = (ROOT / "docs/command.md").read_text("utf-8")
     text = text[text.index("## What it costs") :]
-    found = result("benchmarks/command.json")
+    found = result("benchmarks/results/command.json")
     for name in ("fit", "predict"):
         (line,) = [line for line in text.splitlines() if f"| `{name}` |" in line]
         row = found[name]

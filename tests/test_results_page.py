@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from lacunet.report import write_report
+from reproduction.report import write_report
 
 ROOT = Path(__file__).parents[1]
 
@@ -13,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "results.md"
-    return write_report(ROOT / "results", path, format="md").read_text("utf-8")
+    return write_report(ROOT / "reproduction/results", path, format="md").read_text(
+        "utf-8"
+    )
 
 
 def test_the_page_of_results_is_what_the_command_makes(made):

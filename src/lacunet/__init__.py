@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lacunet import (
         baselines,
-        datasets,
         density,
         estimators,
         evaluation,
         exceptions,
-        experiments,
         functional,
+        missingness,
         nn,
+        profile,
         report,
-        results,
         tables,
     )
     from lacunet.density import IncompleteGaussianMixture
@@ -45,33 +44,31 @@ __all__ = [
     "__version__",
     "adapt",
     "baselines",
-    "datasets",
     "density",
     "estimators",
     "evaluation",
     "exceptions",
-    "experiments",
     "functional",
     "load",
+    "missingness",
     "nn",
+    "profile",
     "report",
-    "results",
     "tables",
 ]
 
 _SUBPACKAGES = frozenset(
     {
         "baselines",
-        "datasets",
         "density",
         "estimators",
         "evaluation",
         "exceptions",
-        "experiments",
         "functional",
+        "missingness",
         "nn",
+        "profile",
         "report",
-        "results",
         "tables",
     }
 )
@@ -85,6 +82,15 @@ _HOMES = {
     "adapt": "lacunet.nn",
     "load": "lacunet.estimators",
 }
+# Rooms of 0.1.0 and where their contents went. Modules of these names raise the same.
+_MOVED = {
+    "datasets": "drop_values and drop_patch are in lacunet.missingness, and the data "
+    "sets in reproduction.datasets, beside the package in its repository.",
+    "experiments": "the paper's experiments are in reproduction, beside the package in "
+    "its repository: python -m reproduction list.",
+    "results": "records and statistics of the paper's experiments are in reproduction, "
+    "beside the package in its repository.",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -95,6 +101,9 @@ def __getattr__(name: str) -> object:
         value = getattr(import_module(_HOMES[name]), name)
     elif name == "__version__":
         value = import_module("importlib.metadata").version("lacunet")
+    elif name in _MOVED:
+        msg = f"lacunet.{name} is gone: {_MOVED[name]}"
+        raise AttributeError(msg, name=name)
     else:
         msg = f"module 'lacunet' has no attribute {name!r}; it has {', '.join(__all__)}"
         raise AttributeError(msg, name=name)

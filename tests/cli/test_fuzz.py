@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_models import make_table, save_model
 
-from lacunet.tables._profile import _foresight, _profile
+from lacunet.profile import _foresight, _profile
 
 N_FILES = 100  # of each command
 SMALL = ("--n-networks", "1", "--max-epochs", "1", "--density", "diag")

@@ -1,15 +1,6 @@
 import os
 
-from lacunet.cli._options import EXPERIMENTS, PROTOCOLS, STAND_INS, count_cores
-from lacunet.experiments import PROTOCOLS as KNOWN
-from lacunet.experiments import list_experiments
-from lacunet.experiments._record import DIGITS
-
-
-def test_names_are_those_of_the_experiments():
-    assert list(EXPERIMENTS) == list_experiments()
-    assert set(PROTOCOLS) == set(KNOWN)
-    assert STAND_INS == DIGITS
+from lacunet.cli._options import count_cores
 
 
 def test_cores_are_those_that_this_process_may_use(monkeypatch):

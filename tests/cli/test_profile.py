@@ -3,7 +3,7 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.tables._profile import _foresight, _profile
+from lacunet.profile import _foresight, _profile
 
 
 @pytest.fixture(autouse=True)

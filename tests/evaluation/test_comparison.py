@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from reproduction.experiments.methods import METHODS, Method
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from lacunet.evaluation import COMPARED, compare_methods, score
@@ -20,7 +21,6 @@ from lacunet.evaluation import _comparison_results as results
 from lacunet.evaluation import _comparison_run as run
 from lacunet.evaluation._hiding import hide_column
 from lacunet.exceptions import LacunetError
-from lacunet.experiments.methods import METHODS, Method
 
 EVIL = "<script>alert(1)</script>"
 
@@ -431,9 +431,9 @@ def test_chained_equations_take_some_columns_of_a_wide_table(use, n_columns, n_n
 
 
 def test_the_real_imputer_takes_the_limit():
-    from lacunet.experiments._columns import set_parts
+    from lacunet.baselines import set_nested
 
-    model = set_parts(METHODS["mice"](), {"n_nearest_features": 25})
+    model = set_nested(METHODS["mice"](), n_nearest_features=25)
     limits = [
         value
         for name, value in model.get_params().items()

@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 from own_comparisons import make_comparison
 
-from lacunet.report import _page, write_comparison
+from lacunet.report import _blocks_page as _page
+from lacunet.report import write_comparison
 from lacunet.report._blocks import Fold, Pictures, Sheet
 from lacunet.report._compare import make_page
 from lacunet.report._compare_missing import make_missing_section

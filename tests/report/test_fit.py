@@ -14,7 +14,8 @@ from lacunet.evaluation._hold_out_record import ClassRows, LearningStep
 from lacunet.evaluation._holes_and_error import HoleBin
 from lacunet.evaluation._importance import ColumnLoss, Importance
 from lacunet.evaluation._losses import Estimate
-from lacunet.report import _fit, _fit_sections, _page, write_fit
+from lacunet.report import _blocks_page as _page
+from lacunet.report import _fit, _fit_sections, write_fit
 from lacunet.report._blocks import Page
 from lacunet.report._fit import make_page
 from lacunet.report._fit_plots import (

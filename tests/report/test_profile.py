@@ -5,7 +5,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.report import _page, write_profile
+from lacunet.profile import (
+    HoleLink,
+    HoleMap,
+    Pattern,
+    RowCounts,
+    _foresight,
+    _profile,
+    profile_table,
+)
+from lacunet.report import _blocks_page as _page
+from lacunet.report import write_profile
 from lacunet.report._blocks import Text
 from lacunet.report._profile import make_page
 from lacunet.report._profile_plots import (
@@ -25,14 +35,6 @@ from lacunet.report._profile_sections import (
     make_patterns_section,
     make_target_section,
 )
-from lacunet.tables import (
-    HoleLink,
-    HoleMap,
-    Pattern,
-    RowCounts,
-    profile_table,
-)
-from lacunet.tables._profile import _foresight, _profile
 
 EVIL = "<script>alert(1)</script>"
 HEADINGS = ["Map of holes", "Columns and rows", "Patterns", "Dependence", "Target"]

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lacunet._validation import check_choice
 from lacunet.baselines._draws import ChainedImputer, MixtureImputer
-from lacunet.baselines._neighbours import NeighbourImputer
 from lacunet.baselines._numbers import TableNumbers
 from lacunet.baselines._plain import TASKS, plain_network
 from lacunet.baselines._pooled import PooledClassifier, PooledRegressor
@@ -91,7 +90,12 @@ def knn(
     Pipeline
         Of tables with numbers, categories and dates.
     """
-    return _behind(NeighbourImputer(n_neighbors), task, estimator, random_state)
+    return _behind(
+        KNNImputer(n_neighbors=n_neighbors, keep_empty_features=True),
+        task,
+        estimator,
+        random_state,
+    )
 
 
 def mice(

@@ -17,10 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     --------
     >>> from lacunet.cli import main
     >>> try:
-    ...     main(["datasets", "--help"])
+    ...     main(["profile", "--help"])
     ... except SystemExit as end:
     ...     end.code
-    Usage: lacunet datasets ...
+    Usage: lacunet profile ...
     0
     """
     try:

@@ -79,13 +79,7 @@ def impute(
     """Fill the holes of a table."""
     check_answer(terminal, output)
     paths = _name_outputs(output, draws)
-    from lacunet.tables import (
-        ModelTable,
-        Schema,
-        open_output,
-        open_table,
-        write_draws,
-    )
+    from lacunet.tables import ModelTable, Schema, open_output, open_table, write_draws
 
     options = reading if model is None else ModelTable.read(model).options(reading)
     with open_table(table, options) as file, ExitStack() as stack:
@@ -149,7 +143,7 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
                 terminal.complain(f"Warning: column {column.name!r}: {notice.text}")
     empty = [column.name for column in file.columns if column.kind == "empty"]
     if empty:
-        from lacunet.tables import list_names
+        from lacunet._text import list_names
 
         terminal.complain(
             f"Warning: left as it is, as no row has a value: {list_names(empty)}."
@@ -169,7 +163,7 @@ def _load(path: str, seed: int) -> Any:
 
 def _warn(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
     """Name the columns with holes that the model has nothing for."""
-    from lacunet.tables import list_names
+    from lacunet._text import list_names
 
     unknown = file.match(schema).unknown
     reasons = {
@@ -209,7 +203,7 @@ def _tell(terminal: Terminal, count: "FillCount") -> None:
     n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
     terminal.note(f"Filled {n_filled} holes in {count.n_rows} rows.")
     if n_left:
-        from lacunet.tables import list_names
+        from lacunet._text import list_names
 
         terminal.complain(
             f"Warning: {n_left} holes are left in {list_names(list(count.left))}: "

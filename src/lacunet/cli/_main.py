@@ -11,14 +11,10 @@ from typing import Any
 import click
 
 from lacunet.cli._compare import compare
-from lacunet.cli._datasets import datasets
-from lacunet.cli._demo import demo
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
-from lacunet.cli._report import report
-from lacunet.cli._reproduce import reproduce
 from lacunet.cli._terminal import (
     UNREAD,
     Stopped,
@@ -33,10 +29,21 @@ from lacunet.exceptions import LacunetError
 # is a fault of ours, and its traceback is shown.
 EXPECTED = (LacunetError, ValueError, OSError, ImportError)
 _MOST_LINES = 3  # of a message
+# Commands of 0.1.0 and what they are now.
+_MOVED = {"datasets": "data", "report": "report", "reproduce": "run"}
 
 
-class _Guarded(click.Group):
+class CommandGroup(click.Group):
     """A group of commands that ends with a short message when something is wrong."""
+
+    def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
+        if arguments[0] in _MOVED:
+            msg = (
+                f"'lacunet {arguments[0]}' has moved beside the package, into its "
+                f"repository. There: python -m reproduction {_MOVED[arguments[0]]}"
+            )
+            raise click.UsageError(msg, context)
+        return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -90,7 +97,7 @@ def _short_warnings() -> Iterator[None]:
 
 
 @click.group(
-    cls=_Guarded,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
     epilog="Each command tells more, with an example: lacunet COMMAND --help",
 )
@@ -106,9 +113,5 @@ for _command in (
     predict,
     impute,
     compare,
-    demo,
-    reproduce,
-    report,
-    datasets,
 ):
     lacunet.add_command(_command)

@@ -138,7 +138,7 @@ class News:
 
     def tell(self, terminal: Terminal) -> None:
         """Warn of what was found."""
-        from lacunet.tables import list_names
+        from lacunet._text import list_names
 
         new = {name: levels for name, levels in self.levels.items() if levels}
         warn_of_levels(terminal, new)
@@ -170,7 +170,7 @@ def _check_predicts(model: Any, path: str) -> None:
 
 
 def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None:
-    from lacunet.tables import list_names
+    from lacunet._text import list_names
 
     unknown = [name for name in match.unknown if name not in expected]
     if match.missing:

@@ -14,7 +14,8 @@ from lacunet.cli._tables import (
 from lacunet.cli._terminal import Terminal, check_free, common_options
 
 if TYPE_CHECKING:
-    from lacunet.tables import Profile, ReadOptions
+    from lacunet.profile import Profile
+    from lacunet.tables import ReadOptions
 
 _MOST_COLUMNS = 30  # listed, those with the most holes first
 _MOST_PATTERNS = 8
@@ -54,7 +55,8 @@ def profile(
     """Say what is missing in a table."""
     if output is not None:
         check_free(output, force=force)
-    from lacunet.tables import open_table, profile_table
+    from lacunet.profile import profile_table
+    from lacunet.tables import open_table
 
     with open_table(table, reading) as file:
         found = profile_table(file.read(), target=target)
@@ -105,7 +107,7 @@ def tell_profile(terminal: Terminal, profile: "Profile", name: str) -> None:
 
 def _tell_patterns(terminal: Terminal, profile: "Profile") -> None:
     """List what is missing in the same rows, if it is more than a column."""
-    from lacunet.tables import list_names
+    from lacunet._text import list_names
 
     patterns = [
         pattern

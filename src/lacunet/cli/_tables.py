@@ -145,7 +145,7 @@ def warn_of_levels(terminal: Terminal, unseen: "Mapping[str, Sequence[str]]") ->
     unseen : mapping of str to sequence of str
         A few of them, by the names of categories.
     """
-    from lacunet.tables import list_names
+    from lacunet._text import list_names
 
     for name, levels in unseen.items():
         terminal.complain(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lacunet._random import torch_generator
 from lacunet._validation import check_positive_int
+from lacunet._versions import find_versions
 from lacunet.density import MixtureDensity
 from lacunet.estimators._contract import read_table
 from lacunet.estimators._fitting import (
@@ -26,7 +27,6 @@ from lacunet.estimators._inputs import (
 from lacunet.estimators._models import (
     check_agreement,
     check_no_nan,
-    find_versions,
     pack_array,
     pack_parameters,
     unpack_array,

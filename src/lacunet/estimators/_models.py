@@ -1,8 +1,6 @@
 """Between a fitted estimator and the two files of a model."""
 
-import platform
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,14 +12,6 @@ from lacunet.estimators._saving import AnyPath
 from lacunet.exceptions import LacunetError
 
 Value = TypeVar("Value")
-
-_PACKAGES = ("lacunet", "torch", "numpy", "scikit-learn")
-
-
-def find_versions() -> dict[str, str]:
-    """Return the versions that a model is made with."""
-    found = {package: version(package) for package in _PACKAGES}
-    return {**found, "python": platform.python_version()}
 
 
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from lacunet.evaluation._comparison_record import (
 from lacunet.evaluation._hold_out import hold_out
 from lacunet.evaluation._hold_out_record import HoldOut
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
+from lacunet.evaluation._statistics import CorrectedT, corrected_t, holm
 from lacunet.evaluation._table_facts import TableFacts
 from lacunet.evaluation._target import TargetTable, split_target
 from lacunet.evaluation._task import Task, find_task
@@ -21,6 +22,7 @@ __all__ = [
     "METRICS",
     "Against",
     "Comparison",
+    "CorrectedT",
     "Failure",
     "HoldOut",
     "MethodResult",
@@ -31,9 +33,11 @@ __all__ = [
     "Task",
     "align_probabilities",
     "compare_methods",
+    "corrected_t",
     "describe_model",
     "find_task",
     "hold_out",
+    "holm",
     "score",
     "split_target",
 ]

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lacunet._markdown import escape, make_table
+from lacunet._text import show_percent
 from lacunet.evaluation._hold_out_findings import Numbers, count
 from lacunet.evaluation._hold_out_record import OURS, TITLES, HoldOut
 from lacunet.evaluation._scores import METRICS
 from lacunet.evaluation._table_facts import TableFacts
 from lacunet.evaluation._words import choose_format, show_score
-from lacunet.tables._profile._findings import show_share
 
 _MOST_COLUMNS = 500  # listed
 _MOST_CLASSES = 100
@@ -151,7 +151,7 @@ def _list_columns(table: TableFacts) -> Iterator[str]:
                 escape(column.name),
                 column.kind,
                 f"{column.n_missing:,}",
-                escape(show_share(table.share_missing(column))),
+                escape(show_percent(table.share_missing(column))),
             )
             for column in shown
         ],

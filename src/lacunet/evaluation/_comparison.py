@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lacunet._text import list_names
 from lacunet._validation import check_choice, check_positive_int
-from lacunet.baselines import TableNumbers
-from lacunet.datasets._stream import own_stream
+from lacunet._versions import find_versions
+from lacunet.baselines import METHODS, TableNumbers
 from lacunet.estimators._targets import check_labels, check_numbers
 from lacunet.evaluation._comparison_findings import make_findings
 from lacunet.evaluation._comparison_folds import Folds, make_folds
@@ -34,11 +35,9 @@ from lacunet.evaluation._comparison_run import (
 )
 from lacunet.evaluation._scores import METRICS
 from lacunet.evaluation._task import Task
+from lacunet.evaluation._workers import work_through
 from lacunet.exceptions import LacunetError
-from lacunet.experiments._provenance import LIBRARIES, find_versions
-from lacunet.experiments._workers import work_through
-from lacunet.experiments.methods import METHODS, TASKS
-from lacunet.tables._options import list_names
+from lacunet.missingness._stream import own_stream
 
 COMPARED = (
     "lacunet",
@@ -84,7 +83,7 @@ def compare_methods(
         Without holes.
     task : {"classification", "regression"}
     methods : sequence of str, default=COMPARED
-        Keys of ``lacunet.experiments.methods.METHODS``. Those whose library is not
+        Keys of ``lacunet.baselines.METHODS``. Those whose library is not
         installed, or that can't do the task, are left out with a note.
     n_folds, n_repeats : int, default=5 and 1
         Fewer folds are made if a class has fewer rows, with a note.
@@ -152,12 +151,18 @@ def compare_methods(
             *_tell_always_there(X, hidden),
             *tell_failures(chosen, outcomes),
         ),
-        versions={k: v for key in chosen for k, v in find_versions(key).items()},
+        versions=find_versions(_packages(chosen)),
     )
     return replace(found, findings=make_findings(found))
 
 
 # --- checks and choices
+
+
+def _packages(methods: Sequence[str]) -> list[str]:
+    packages = [METHODS[key].package for key in methods]
+    found = ["scipy", *(each for each in packages if each)]
+    return [*found, "xgboost-cpu"] if "xgboost" in found else found
 
 
 def _check_options(
@@ -169,7 +174,7 @@ def _check_options(
             f"Convert it with pandas.DataFrame(X)."
         )
         raise TypeError(msg)
-    check_choice(task, TASKS, "task")
+    check_choice(task, tuple(METRICS), "task")
     if check_positive_int(n_folds, "n_folds") < 2:
         msg = f"Got n_folds={n_folds}, but expected at least 2."
         raise ValueError(msg)
@@ -203,7 +208,7 @@ def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[
         title = METHODS[key].title
         if task not in METHODS[key].tasks:
             notes.append(f"{title} is left out: it can't do a {task}.")
-        elif key in LIBRARIES and importlib.util.find_spec(key) is None:
+        elif METHODS[key].package and importlib.util.find_spec(key) is None:
             notes.append(
                 f"{title} is left out: it is not installed. Get it with pip install "
                 f"'lacunet[boosting]'."

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from lacunet._text import shorten
 from lacunet.evaluation._comparison_record import (
     Against,
     Comparison,
@@ -18,7 +19,6 @@ from lacunet.evaluation._words import (
     show_with_error,
     tell_p,
 )
-from lacunet.tables._options import shorten
 
 Ordered = Sequence[tuple[MethodResult, Summary]]
 

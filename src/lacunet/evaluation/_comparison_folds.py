@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from lacunet._text import shorten
 from lacunet.evaluation._task import Task
-from lacunet.tables._options import shorten
 
 # Of a fold: R² needs two.
 _FEWEST_ROWS = 2

@@ -64,7 +64,7 @@ class MethodResult:
     Attributes
     ----------
     key : str
-        Of ``lacunet.experiments.methods.METHODS``.
+        Of ``lacunet.baselines.METHODS``.
     title : str
     scores : mapping of str to Summary
         By the key of the metric.

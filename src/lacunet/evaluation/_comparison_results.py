@@ -6,6 +6,7 @@ from statistics import median
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from lacunet.baselines import METHODS
 from lacunet.evaluation._comparison_folds import Folds
 from lacunet.evaluation._comparison_record import (
     Against,
@@ -14,9 +15,8 @@ from lacunet.evaluation._comparison_record import (
     Summary,
 )
 from lacunet.evaluation._comparison_run import Outcome, Problem
-from lacunet.evaluation._comparison_statistics import compare_with_ours, summarize
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
-from lacunet.experiments.methods import METHODS
+from lacunet.evaluation._statistics import compare_with_ours, summarize
 
 # By method and split.
 Outcomes = Mapping[tuple[str, int], Outcome]

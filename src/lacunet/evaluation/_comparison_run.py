@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lacunet._text import shorten
+from lacunet.baselines import METHODS, set_nested
 from lacunet.evaluation._comparison_folds import Split
 from lacunet.evaluation._hiding import hide_column
 from lacunet.evaluation._scores import METRICS, align_probabilities, score
 from lacunet.evaluation._task import Task
-from lacunet.experiments._columns import ONE_CORE, set_parts
-from lacunet.experiments.methods import METHODS
-from lacunet.tables._options import shorten
 
 Scores = Mapping[str, float | None]
 
@@ -142,7 +141,7 @@ def collect_warnings() -> Iterator[list[str]]:
 
 def _fit(problem: Problem, job: Job) -> Any:
     model = METHODS[job.method](problem.task, job.seed)
-    set_parts(model, {**ONE_CORE, "n_nearest_features": problem.n_nearest})
+    set_nested(model, n_jobs=1, n_nearest_features=problem.n_nearest)
     rows = job.split.train
     return model.fit(problem.X.iloc[rows], problem.y[rows])
 

@@ -16,8 +16,8 @@ from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from lacunet._validation import check_choice
+from lacunet._versions import find_versions
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
-from lacunet.estimators._models import find_versions
 from lacunet.estimators._targets import check_labels, check_numbers
 from lacunet.evaluation._hold_out_record import (
     OURS,

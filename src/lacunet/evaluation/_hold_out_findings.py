@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from lacunet._text import list_names, shorten, show_percent
 from lacunet.evaluation._hold_out_record import (
     OURS,
     RIVAL,
@@ -20,8 +21,6 @@ from lacunet.evaluation._words import (
     join,
     show_score,
 )
-from lacunet.tables._options import list_names, shorten
-from lacunet.tables._profile._findings import show_share
 
 _LEVEL = 0.05
 _FEW_TEST_ROWS = 100
@@ -105,14 +104,15 @@ def _tell_scores(found: HoldOut) -> HoldOutFinding:
     by = f"{numbers.start} {numbers.tell(ours)}"
     if found.task == "classification":
         mine, its = (found.scores[name]["accuracy"] for name in (OURS, TRIVIAL))
-        head = f"Right in {show_share(mine or 0.0)} of {rows}"
+        head = f"Right in {show_percent(mine or 0.0)} of {rows}"
         text = (
             f"{by}. A model that knows only how frequent the classes are has "
-            f"{numbers.show(trivial.value)}, and is right in {show_share(its or 0.0)}."
+            f"{numbers.show(trivial.value)}, and is right in "
+            f"{show_percent(its or 0.0)}."
         )
     else:
         explained = found.scores[OURS]["r2"] or 0.0
-        head = f"Explains {show_share(max(explained, 0.0))} of the variance in {rows}"
+        head = f"Explains {show_percent(max(explained, 0.0))} of the variance in {rows}"
         low, high = (numbers.show(found.agreement[OURS].residuals[i]) for i in (1, 3))
         text = (
             f"{by}; the mean alone has {numbers.show(trivial.value)}. Half of the "
@@ -190,8 +190,8 @@ def _tell_reliability(found: HoldOut) -> Iterator[HoldOutFinding]:
     mood = "too sure" if said > right else "too modest"
     text = (
         f"Chance alone would make it {chance:.3f} {on_rows}. It is {mood}: it gives "
-        f"the class that it chooses {show_share(said)} on average, and is right in "
-        f"{show_share(right)}."
+        f"the class that it chooses {show_percent(said)} on average, and is right in "
+        f"{show_percent(right)}."
     )
     head = f"Its probabilities are {gap:.3f} off on average"
     yield HoldOutFinding("reliability", head, text, weak=True)

@@ -1,8 +1,7 @@
-"""Results as figures and one HTML file."""
+"""Pages: what is missing in a table, how good a model is, methods compared."""
 
 from lacunet.report._compare import write_comparison
 from lacunet.report._fit import write_fit
 from lacunet.report._profile import write_profile
-from lacunet.report._write import write_report
 
-__all__ = ["write_comparison", "write_fit", "write_profile", "write_report"]
+__all__ = ["write_comparison", "write_fit", "write_profile"]

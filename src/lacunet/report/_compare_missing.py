@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lacunet._text import shorten
 from lacunet.evaluation import Comparison, MethodResult, Metric
 from lacunet.evaluation._comparison_record import OURS
 from lacunet.report._blocks import (
@@ -25,7 +26,6 @@ from lacunet.report._compare_entries import (
 )
 from lacunet.report._compare_plots import LossLine, draw_losses
 from lacunet.report._words import DASH, show_list
-from lacunet.tables._options import shorten
 
 
 def make_missing_section(comparison: Comparison) -> Section:

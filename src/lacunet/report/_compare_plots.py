@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lacunet.report._axes import cut, list_names
-from lacunet.report._plots import WIDTH
-from lacunet.report._svg import (
+from lacunet.report._drawing import (
     ACCENT,
     INK,
     LINE,
@@ -15,7 +13,10 @@ from lacunet.report._svg import (
     PAPER,
     SECOND,
     THIRD,
+    WIDTH,
+    cut,
     drawing,
+    list_names,
     to_svg,
 )
 

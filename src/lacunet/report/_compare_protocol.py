@@ -1,5 +1,6 @@
 """How a comparison was made, as blocks."""
 
+from lacunet._text import list_names, shorten, show_percent
 from lacunet.evaluation import Comparison
 from lacunet.report._blocks import (
     Block,
@@ -14,8 +15,6 @@ from lacunet.report._blocks import (
     Sheet,
 )
 from lacunet.report._words import show_count, show_list
-from lacunet.tables._options import list_names, shorten
-from lacunet.tables._profile._findings import show_share
 
 # Methods that fill the holes, with our network behind.
 _FILLED = ("mean", "mean+indicator", "knn", "mice", "gmm", "dropout")
@@ -53,7 +52,7 @@ def _tell_rows(comparison: Comparison) -> str:
     told = (
         f"{show_count(comparison.n_rows, 'row')} with a target and "
         f"{show_count(comparison.n_columns, 'column')} beside it; "
-        f"{show_share(comparison.share_missing)} of their cells are missing."
+        f"{show_percent(comparison.share_missing)} of their cells are missing."
     )
     if comparison.classes:
         n_classes = len(comparison.classes)

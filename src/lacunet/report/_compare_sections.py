@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from lacunet._text import show_percent
 from lacunet.evaluation import Comparison, MethodResult, Metric, Summary
 from lacunet.evaluation._comparison_record import OURS
 from lacunet.evaluation._words import choose_format, show_score
@@ -40,7 +41,6 @@ from lacunet.report._words import (
     show_p,
     show_seconds,
 )
-from lacunet.tables._profile._findings import show_share
 
 _ANCHORS = {
     "best": "scores",
@@ -82,7 +82,7 @@ def tell_size(comparison: Comparison) -> str:
     methods = show_count(len(comparison.methods), "method")
     rows = show_count(comparison.n_rows, "row")
     columns = show_count(comparison.n_columns, "column")
-    share = show_share(comparison.share_missing)
+    share = show_percent(comparison.share_missing)
     return f"{methods} on {rows} and {columns}, {share} of the cells missing"
 
 

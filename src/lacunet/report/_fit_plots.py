@@ -9,17 +9,21 @@ from lacunet.evaluation._hold_out_record import OURS, TITLES, LearningStep
 from lacunet.evaluation._holes_and_error import HoleBin
 from lacunet.evaluation._importance import ColumnLoss
 from lacunet.evaluation._reliability import Agreement, Reliability
-from lacunet.report._axes import cut, list_names, name_across, strip, write_beside
-from lacunet.report._plots import WIDTH
-from lacunet.report._svg import (
+from lacunet.report._drawing import (
     ACCENT,
     INK,
     LINE,
     MUTED,
     PAPER,
     SECOND,
+    WIDTH,
+    cut,
     drawing,
+    list_names,
+    name_across,
+    strip,
     to_svg,
+    write_beside,
 )
 
 _ROW = 0.235  # inches of a line with a name

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from lacunet._text import show_percent
 from lacunet.evaluation import METRICS, HoldOut, TableFacts
 from lacunet.evaluation._card import list_parameters, show_metric
 from lacunet.evaluation._hold_out_findings import Numbers, tell_holes
@@ -11,7 +12,6 @@ from lacunet.evaluation._hold_out_record import (
     TITLES,
     HoldOutFinding,
 )
-from lacunet.report._axes import cut
 from lacunet.report._blocks import (
     Block,
     Column,
@@ -29,6 +29,7 @@ from lacunet.report._blocks import (
     Text,
     Tone,
 )
+from lacunet.report._drawing import cut
 from lacunet.report._fit_plots import (
     draw_agreement,
     draw_columns,
@@ -39,7 +40,6 @@ from lacunet.report._fit_plots import (
     draw_residuals,
 )
 from lacunet.report._words import MINUS, show_count, show_seconds
-from lacunet.tables._profile._findings import show_share
 
 _MOST_BARS = 25
 _MOST_LINES = 200
@@ -337,7 +337,7 @@ def _classes_sheet(found: HoldOut) -> Sheet:
 
 
 def _show_ratio(part: int, whole: int) -> Entry:
-    return Entry(show_share(part / whole) if whole else _DASH)
+    return Entry(show_percent(part / whole) if whole else _DASH)
 
 
 # --- how it was done
@@ -391,7 +391,7 @@ def _table_sheet(table: TableFacts) -> Sheet:
             (
                 Entry(column.kind),
                 Entry(f"{column.n_missing:,}"),
-                Entry(show_share(table.share_missing(column))),
+                Entry(show_percent(table.share_missing(column))),
             ),
         )
         for column in shown

@@ -34,7 +34,7 @@ def write_page(
     target = Path(path)
     check_target(target, force=force)
     # Drawings and templates are loaded only by those who write a report.
-    from lacunet.report._page import import_extra, render_page
+    from lacunet.report._blocks_page import import_extra, render_page
 
     for package in ("jinja2", "matplotlib"):
         import_extra(package)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from lacunet.report._output import write_page
 
 if TYPE_CHECKING:
+    from lacunet.profile import Profile
     from lacunet.report._blocks import Page, Section
-    from lacunet.tables import Profile
 
 
 def write_profile(
@@ -28,7 +28,7 @@ def write_profile(
     Parameters
     ----------
     profile : Profile
-        What :func:`lacunet.tables.profile_table` returned.
+        What :func:`lacunet.profile.profile_table` returned.
     path : str or PathLike
         The file to write; its folder is made.
     title : str, default="What is missing"
@@ -46,7 +46,7 @@ def write_profile(
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from lacunet.report import write_profile
-    >>> from lacunet.tables import profile_table
+    >>> from lacunet.profile import profile_table
     >>> profile = profile_table(np.array([[1.0, np.nan], [2.0, 3.0]]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_profile(profile, Path(folder) / "profile.html")

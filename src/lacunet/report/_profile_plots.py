@@ -5,30 +5,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lacunet.report._axes import (
-    cut,
-    dot,
-    list_names,
-    name_across,
-    set_share_axis,
-    strip,
-    write_beside,
-)
-from lacunet.report._images import MISSING
-from lacunet.report._plots import WIDTH
-from lacunet.report._svg import (
+from lacunet._text import show_percent
+from lacunet.profile import HoleMap, Pattern, RowCounts
+from lacunet.report._drawing import (
     ACCENT,
     INK,
     LINE,
+    MISSING,
     MUTED,
     PAPER,
     SECOND,
     THIRD,
+    WIDTH,
+    cut,
+    dot,
     drawing,
+    list_names,
+    name_across,
+    set_share_axis,
+    strip,
     to_svg,
+    write_beside,
 )
-from lacunet.tables import HoleMap, Pattern, RowCounts
-from lacunet.tables._profile._findings import show_share
 
 _MOST_BARS = 30
 _ROW = 0.235  # inches of a line with a name
@@ -61,7 +59,7 @@ def draw_shares(name: str, shares: Sequence[tuple[str, float]]) -> str:
         values = [share for _, share in shares]
         axes.barh(range(len(shares)), values, color=ACCENT, height=0.7)
         for y, share in enumerate(values):
-            write_beside(axes, show_share(share), share, y)
+            write_beside(axes, show_percent(share), share, y)
         list_names(axes, [title for title, _ in shares])
         set_share_axis(axes, "share missing")
         return to_svg(figure, name, "Share missing of each column")
@@ -122,7 +120,7 @@ def draw_patterns(
             missing = [places[each] for each in pattern.missing if each in places]
             left.plot(range(len(columns)), [y] * len(columns), "o", color=LINE, ms=5)
             left.plot(missing, [y] * len(missing), "s", color=ACCENT, ms=6.5)
-            label = f"{pattern.n_rows:,} ({show_share(pattern.share)})"
+            label = f"{pattern.n_rows:,} ({show_percent(pattern.share)})"
             write_beside(right, label, pattern.n_rows, y)
         counts = [pattern.n_rows for pattern in patterns]
         colours = [ACCENT if pattern.missing else THIRD for pattern in patterns]

@@ -2,7 +2,17 @@
 
 from collections.abc import Sequence
 
-from lacunet.report._axes import cut
+from lacunet._text import show_percent
+from lacunet.profile import (
+    ColumnProfile,
+    Dependence,
+    HoleLink,
+    LinkTable,
+    Profile,
+    TargetProfile,
+)
+from lacunet.profile._dependence import LEVEL
+from lacunet.profile._findings import find_clearest
 from lacunet.report._blocks import (
     Block,
     Card,
@@ -21,6 +31,7 @@ from lacunet.report._blocks import (
     Sheet,
     Text,
 )
+from lacunet.report._drawing import cut
 from lacunet.report._profile_plots import (
     Contrast,
     draw_contrast,
@@ -32,16 +43,6 @@ from lacunet.report._profile_plots import (
     draw_shares,
 )
 from lacunet.report._words import MINUS, show_count, show_list, show_p, tell_p
-from lacunet.tables import (
-    ColumnProfile,
-    Dependence,
-    HoleLink,
-    LinkTable,
-    Profile,
-    TargetProfile,
-)
-from lacunet.tables._profile._dependence import LEVEL
-from lacunet.tables._profile._findings import find_clearest, show_share
 
 _MOST_BARS = 40
 _MOST_PATTERNS = 15
@@ -150,7 +151,7 @@ def _columns_sheet(columns: Sequence[ColumnProfile]) -> Sheet:
             (
                 Entry(column.kind),
                 Entry(f"{column.n_missing:,}"),
-                Entry(show_share(column.share_missing)),
+                Entry(show_percent(column.share_missing)),
                 Entry(f"{column.n_distinct:,}"),
             ),
         )
@@ -363,8 +364,8 @@ def _links_sheet(tests: LinkTable) -> Sheet:
             link.column,
             (
                 Entry(f"{link.on} {link.where}"),
-                Entry(show_share(link.share_there)),
-                Entry(show_share(link.share_elsewhere)),
+                Entry(show_percent(link.share_there)),
+                Entry(show_percent(link.share_elsewhere)),
                 Entry(f"{0.5 + link.strength / 2:.2f}"),
                 Entry(show_p(link.p_adjusted)),
             ),

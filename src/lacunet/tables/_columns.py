@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from lacunet.tables._options import shorten
+from lacunet._text import shorten
 
 Kind = Literal[
     "number", "integer", "boolean", "category", "text", "date", "empty", "unsupported"

@@ -4,6 +4,7 @@ import re
 
 import pyarrow as pa
 
+from lacunet._text import shorten
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import (
     ColumnInfo,
@@ -17,7 +18,6 @@ from lacunet.tables._columns import (
 )
 from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST
 from lacunet.tables._numbers import is_with_thousands, is_with_units
-from lacunet.tables._options import shorten
 from lacunet.tables._survey import Odd, TextColumn
 
 LEAST_ROWS = 20  # by which names of rows can be told

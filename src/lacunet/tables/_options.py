@@ -5,10 +5,10 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lacunet._text import list_names, shorten
 from lacunet.exceptions import TableError
 
 _SPELLED = {"\\t": "\t", "tab": "\t"}  # what a shell makes hard to type
-_MOST_NAMES = 5  # listed in a message
 
 
 @dataclass(frozen=True)
@@ -84,37 +84,6 @@ def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
         f"{list_names(close or names)}."
     )
     raise TableError(msg)
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    str
-    """
-    shown = ", ".join(repr(shorten(name)) for name in names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def shorten(text: str, most: int = 40) -> str:
-    """Return a text that fits into a message.
-
-    Parameters
-    ----------
-    text : str
-    most : int, default=40
-
-    Returns
-    -------
-    str
-    """
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _check_orders(day_first: Sequence[str], month_first: Sequence[str]) -> None:

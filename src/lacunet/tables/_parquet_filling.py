@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from lacunet._text import list_names, shorten
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import quote_name
 from lacunet.tables._filling import FillCount, Job, Tally, Values
-from lacunet.tables._options import list_names, shorten
 from lacunet.tables._parquet import ParquetReader
 from lacunet.tables._scanner import Bools
 from lacunet.tables._typed_filling import (

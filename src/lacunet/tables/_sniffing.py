@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._options import ReadOptions, shorten
+from lacunet.tables._options import ReadOptions
 from lacunet.tables._raw import MOST_BYTES, is_blank, open_quote
 from lacunet.tables._scanner import Cells, find_cells
 from lacunet.tables._text import check_text

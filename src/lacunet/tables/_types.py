@@ -5,13 +5,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from lacunet._text import shorten
 from lacunet.exceptions import TableError
 from lacunet.tables._booleans import read_booleans
 from lacunet.tables._columns import Kind, quote_name
 from lacunet.tables._dates import STAMP
 from lacunet.tables._markers import Markers, trim
 from lacunet.tables._numbers import find_no_numbers, read_floats
-from lacunet.tables._options import shorten
 from lacunet.tables._scanner import Bools
 from lacunet.tables._wanted import TYPES, Form
 

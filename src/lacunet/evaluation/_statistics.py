@@ -1,0 +1,196 @@
+"""Means, ranks and tests over the folds of one table."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from lacunet.evaluation._comparison_folds import Folds
+from lacunet.evaluation._comparison_record import OURS, Against, Summary
+from lacunet.evaluation._scores import Metric
+
+# By method, a value for each split or None.
+Values = Mapping[str, Sequence[float | None]]
+
+ALPHA = 0.05
+
+
+class CorrectedT(NamedTuple):
+    """Result of the corrected resampled t-test.
+
+    Attributes
+    ----------
+    mean, stderr : float
+        Of the differences; the standard error is the corrected one.
+    t, p : float
+        The statistic and its two-sided p-value.
+    df : int
+        Degrees of freedom.
+    """
+
+    mean: float
+    stderr: float
+    t: float
+    p: float
+    df: int
+
+
+def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> CorrectedT:
+    """Test whether two methods differ on one data set, from a cross-validation.
+
+    The J differences share training rows, so their variance is too small. Nadeau and
+    Bengio (2003) put 1/J + n_test/n_train in place of the 1/J of the usual t-test.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_splits,)
+        Difference of the scores in each split, over all folds and repeats.
+    n_train, n_test : float
+        Numbers of rows of a split. Only their ratio counts: in a k-fold
+        cross-validation, repeated or not, k - 1 and 1 do as well.
+
+    Returns
+    -------
+    CorrectedT
+        If all differences are equal, ``t`` is infinite and ``p`` is 0, the limit of a
+        small variance; if all are zero, they are 0 and 1.
+
+    Examples
+    --------
+    >>> from lacunet.evaluation import corrected_t
+    >>> result = corrected_t([0.02, 0.01, 0.03, 0, 0.02], n_train=80, n_test=20)
+    >>> print(f"{result.t:.4f} {result.p:.4f}")
+    2.0919 0.1046
+    """
+    given = np.asarray(differences, dtype=np.float64)
+    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
+        msg = f"Got differences={given!r}, but expected at least two finite numbers."
+        raise ValueError(msg)
+    if not (0 < n_train < math.inf and 0 < n_test < math.inf):
+        msg = f"Got {n_train=} and {n_test=}, but expected positive numbers."
+        raise ValueError(msg)
+    mean, df = float(given.mean()), len(given) - 1
+    stderr = math.sqrt((1 / len(given) + n_test / n_train) * given.var(ddof=1))
+    limit = math.copysign(math.inf, mean) if mean else 0.0
+    t = mean / stderr if stderr else limit
+    return CorrectedT(mean, stderr, t, float(2 * stats.t.sf(abs(t), df)), df)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Correct p-values for their number by Holm's step-down method.
+
+    The i-th smallest of L becomes the largest of (L - l + 1) p_(l) over l <= i, cut at
+    1. The chance of one false rejection among all stays below the level, whatever the
+    dependence between the tests.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+        The p-values of all tests of one family.
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    Examples
+    --------
+    >>> from lacunet.evaluation import holm
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
+        msg = f"Got p_values={p_values!r}, but expected a list of numbers from 0 to 1."
+        raise ValueError(msg)
+    order = np.argsort(given, kind="stable")
+    stepped = given[order] * np.arange(len(given), 0, -1)
+    corrected = np.empty_like(given)
+    corrected[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return corrected
+
+
+def summarize(values: Values, metric: Metric, folds: Folds) -> dict[str, Summary]:
+    """Average one score of all methods over the folds, and rank the methods."""
+    numbers = _as_array(values)
+    scored = ~np.isnan(numbers).all(axis=0)  # splits on which any method has a value
+    gaps = np.isnan(numbers[:, scored]).sum(axis=1)
+    complete = (gaps == 0) & scored.any()
+    ranks = np.full(len(numbers), np.nan)
+    if complete.any():
+        sign = -1 if metric.higher_is_better else 1
+        ordered = stats.rankdata(sign * numbers[np.ix_(complete, scored)], axis=0)
+        ranks[complete] = ordered.mean(axis=1)
+    repeats = np.array([split.repeat for split in folds.splits])
+    return {
+        method: Summary(
+            tuple(given),
+            *_average([row[repeats == each] for each in np.unique(repeats)]),
+            None if math.isnan(ranks[place]) else float(ranks[place]),
+            bool(complete[place]),
+        )
+        for place, ((method, given), row) in enumerate(
+            zip(values.items(), numbers, strict=True)
+        )
+    }
+
+
+def _average(rounds: list[np.ndarray]) -> tuple[float | None, float | None]:
+    """Return mean and standard error over repeats of a cross-validation.
+
+    Repeats bring no new rows, so they do not make the standard error smaller: it is
+    from the variance over the folds of one repeat.
+    """
+    known = [each[~np.isnan(each)] for each in rounds]
+    known = [each for each in known if each.size]
+    if not known:
+        return None, None
+    mean = float(np.mean([each.mean() for each in known]))
+    if max(map(len, known)) == 1:  # one split a repeat: each has test rows of its own
+        known = [np.concatenate(known)]
+    squares = [each.var(ddof=1) / len(each) for each in known if len(each) > 1]
+    return mean, math.sqrt(np.mean(squares)) if squares else None
+
+
+def compare_with_ours(
+    values: Values, metric: Metric, folds: Folds, without: str | None = None
+) -> list[Against]:
+    """Test our method against each rival with a value on at least two common folds."""
+    if OURS not in values:
+        return []
+    numbers = dict(zip(values, _as_array(values), strict=True))
+    sign = 1 if metric.higher_is_better else -1
+    tests: dict[str, CorrectedT] = {}
+    for rival, scores in numbers.items():
+        gains = sign * (numbers[OURS] - scores)
+        gains = gains[~np.isnan(gains)]
+        if rival != OURS and len(gains) > 1:
+            tests[rival] = corrected_t(
+                gains, n_train=folds.n_train, n_test=folds.n_test
+            )
+    corrected = holm([test.p for test in tests.values()]).tolist() if tests else []
+    found = []
+    for (rival, test), p_holm in zip(tests.items(), corrected, strict=True):
+        half = test.stderr * float(stats.t.isf(ALPHA / 2, test.df))
+        found.append(
+            Against(
+                rival,
+                metric.key,
+                without,
+                test.mean,
+                test.mean - half,
+                test.mean + half,
+                test.p,
+                p_holm=p_holm,
+                different=p_holm <= ALPHA,
+                n_folds=test.df + 1,
+            )
+        )
+    return found
+
+
+def _as_array(values: Values) -> NDArray[np.float64]:
+    """Return the scores of shape (methods, splits), NaN where there is none."""
+    return np.array(list(values.values()), dtype=np.float64).reshape(len(values), -1)

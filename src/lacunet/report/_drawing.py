@@ -1,0 +1,217 @@
+"""Drawings of matplotlib as markup that takes its colours from the page.
+
+A drawing is made in stand-in colours. In the markup they become variables of the style
+sheet, so that it is readable in light and dark.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from xml.etree import ElementTree
+
+# Stand-ins, which occur in no drawing otherwise, and the variables they become.
+INK, MUTED, LINE, ACCENT, SECOND, THIRD, PAPER = (f"#0102{i:02x}" for i in range(7))
+COLOURS = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    LINE: "var(--line)",
+    ACCENT: "var(--accent)",
+    SECOND: "var(--second)",
+    THIRD: "var(--third)",
+    PAPER: "var(--paper)",
+}
+# What is drawn as pixels can't change: these do on light and dark ground.
+MISSING = (224, 138, 60)
+FIRST_CLASS, SECOND_CLASS = "#3b8fc4", "#e08a3c"
+
+# Any, as matplotlib types the name of each setting.
+_STYLE: Any = {
+    "svg.fonttype": "none",  # letters stay letters
+    "text.parse_math": False,  # a name with dollars is a name
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+}
+WIDTH = 5.0  # of most drawings, in inches; a phone is about as wide
+_HREF = "{http://www.w3.org/1999/xlink}href"
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Any]:
+    """Give a figure of matplotlib in our style, without touching its settings.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+
+    Yields
+    ------
+    matplotlib.figure.Figure
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context():
+        mpl.rcdefaults()  # whatever the user has set
+        mpl.rcParams.update(_STYLE)
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def to_svg(figure: Any, name: str, title: str) -> str:
+    """Return a figure as markup for a page.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    name : str
+        Names of its parts begin with this: a page has several drawings.
+    title : str
+        Read out in place of the drawing.
+
+    Returns
+    -------
+    str
+        The same for the same figure. All texts in it are escaped.
+    """
+    import matplotlib as mpl
+
+    stream = io.BytesIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with mpl.rc_context({"svg.hashsalt": name}), warnings.catch_warnings():
+        # Widths are guessed where the font lacks a letter; the browser has others.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure.savefig(stream, format="svg", dpi=200, metadata=nothing)
+    root = ElementTree.fromstring(stream.getvalue())
+    _drop_metadata(root)
+    _rename_parts(root, name)
+    for element in root.iter():
+        _use_variables(element)
+        element.tag = element.tag.rpartition("}")[2]  # a page knows without namespaces
+    _frame(root, title)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _drop_metadata(root: ElementTree.Element) -> None:
+    for child in list(root):
+        if child.tag.endswith("}metadata"):
+            root.remove(child)
+
+
+def _rename_parts(root: ElementTree.Element, name: str) -> None:
+    """Keep the names that are referred to, and make them those of one drawing."""
+    for element in root.iter():
+        target = element.attrib.pop(_HREF, None)
+        if target is not None:
+            named = target.startswith("#")
+            element.set("href", f"#{name}-{target[1:]}" if named else target)
+        if element.get("clip-path", "").startswith("url(#"):
+            place = element.attrib["clip-path"].removeprefix("url(#")
+            element.set("clip-path", f"url(#{name}-{place}")
+    used = {
+        value.removeprefix("url(").removesuffix(")")
+        for element in root.iter()
+        for key, value in element.items()
+        if key in ("href", "clip-path")
+    }
+    for element in root.iter():
+        identity = element.attrib.pop("id", None)
+        if identity is not None and f"#{name}-{identity}" in used:
+            element.set("id", f"{name}-{identity}")
+
+
+def _use_variables(element: ElementTree.Element) -> None:
+    style = element.get("style")
+    if style is None:
+        return
+    for colour, variable in COLOURS.items():
+        style = style.replace(colour, variable)
+    element.set("style", style)
+
+
+def _frame(root: ElementTree.Element, title: str) -> None:
+    """Leave the size to the page, and say what is shown to those who can't see it."""
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    _, _, width, _ = root.attrib["viewBox"].split()
+    root.set("style", f"width: {float(width) * 4 / 3:.0f}px")
+    root.set("role", "img")
+    root.set("aria-label", title)
+
+
+# --- axes
+
+
+def cut(name: str, most: int = 24) -> str:
+    """Return a name that is short enough for a drawing."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def dot(
+    axes: Any, values: Sequence[float], label: str, colour: str, *, hollow: bool = False
+) -> None:
+    """Draw a dot in each line."""
+    face = PAPER if hollow else colour
+    places = range(len(values))
+    axes.plot(values, places, "o", color=colour, mfc=face, markersize=6, label=label)
+
+
+def write_beside(axes: Any, text: str, x: float, y: float) -> None:
+    """Write a text behind a bar."""
+    beside = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+    axes.annotate(text, (x, y), fontsize=8, color=INK, **beside)
+
+
+def list_names(axes: Any, names: Sequence[str]) -> None:
+    """Name the lines, from top to bottom."""
+    axes.set_yticks(range(len(names)), [cut(each) for each in names], fontsize=8.5)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def name_across(axes: Any, names: Sequence[str]) -> None:
+    """Name the columns, above."""
+    axes.xaxis.tick_top()
+    axes.set_xticks(
+        range(len(names)), [cut(each) for each in names], rotation=90, fontsize=8
+    )
+    axes.tick_params(axis="x", length=0)
+
+
+def set_share_axis(axes: Any, label: str) -> None:
+    """Go from nothing to all, with room for a text."""
+    axes.set_xlim(-0.02, 1.12)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    axes.spines["bottom"].set_bounds(0, 1)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(label)
+
+
+def strip(axes: Any) -> None:
+    """Leave the drawing alone, without frame and grid."""
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

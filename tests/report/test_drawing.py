@@ -1,0 +1,57 @@
+from xml.etree import ElementTree
+
+import pytest
+from reproduction.report._plots import draw_ranks
+
+from lacunet.report._drawing import INK, drawing, to_svg
+
+EVIL = "<script>&\"' $x$ -->"
+
+
+@pytest.fixture(scope="module")
+def markup():
+    with drawing(2, 1) as figure:
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], "o", color=INK)
+        axes.set_title(EVIL)
+        return to_svg(figure, "mine", EVIL)
+
+
+def test_texts_are_escaped_and_come_back_as_they_were(markup):
+    assert "<script" not in markup
+    root = ElementTree.fromstring(markup)
+    assert EVIL in [element.text for element in root.iter("text")]
+    assert root.get("aria-label") == EVIL
+
+
+def test_the_page_gives_the_colours_and_the_size(markup):
+    assert "#0102" not in markup
+    assert "var(--ink)" in markup
+    root = ElementTree.fromstring(markup)
+    assert root.get("viewBox")
+    assert root.get("width") is root.get("height") is None
+
+
+def test_names_are_those_of_one_drawing_and_all_are_used(markup):
+    root = ElementTree.fromstring(markup)
+    names = [each.get("id") for each in root.iter() if each.get("id")]
+    assert names
+    assert all(name.startswith("mine-") for name in names)
+    assert all(markup.count(f"#{name}") > 0 for name in names)
+    assert not root.findall(".//metadata")
+
+
+def test_letters_that_the_font_lacks_are_no_hindrance():
+    assert "漢" in draw_ranks("r", [("漢", 1.0), ("b", 2.0)])
+
+
+def test_a_bar_joins_what_can_not_be_told_apart():
+    ranks = [("a", 1.2), ("b", 1.8), ("c", 3.0)]
+    with_bar = draw_ranks("r", ranks, groups=[["a", "b"]])
+    assert with_bar.count("<use") > draw_ranks("r", ranks).count("<use")
+
+
+def test_dots_are_hollow_unless_they_are_to_be_filled():
+    ranks = [("a", 1.2), ("b", 1.8)]
+    assert "fill: var(--paper)" not in draw_ranks("r", ranks)
+    assert "fill: var(--paper)" in draw_ranks("r", ranks, filled=["a"])
