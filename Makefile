@@ -12,8 +12,8 @@ TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(ENV) ## all experiments of the paper on small data; writes demo/report.html
-	$(BIN)/python -m reproduction demo
+demo: $(ENV) ## profile, fit and predict on a real incomplete table; writes demo/demo.html
+	$(BIN)/lacunet demo
 
 test: check ## check, then run tests, doctests and the README's code blocks
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)

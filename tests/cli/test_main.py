@@ -32,8 +32,9 @@ def broken(monkeypatch):
     return fail
 
 
-def test_there_are_the_commands_for_tables():
-    assert set(COMMANDS) == {"compare", "fit", "impute", "predict", "profile"}
+def test_there_are_the_commands():
+    names = {"compare", "demo", "fit", "impute", "predict", "profile"}
+    assert set(COMMANDS) == names
 
 
 def test_the_script_is_the_command():

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from lacunet._validation import check_choice
 from lacunet.baselines._boosting import BoostedClassifier, BoostedRegressor
@@ -95,6 +96,11 @@ def _either(classifier: Any, regressor: Any, **options: Any) -> Callable[..., An
     return make
 
 
+def _linear(task: str, random_state: Any, estimator: Any) -> Any:
+    behind = LogisticRegression(max_iter=1000) if task == "classification" else Ridge()
+    return mean_indicator(task, behind)
+
+
 def _boosted(library: str) -> Callable[..., Any]:
     return _either(BoostedClassifier, BoostedRegressor, library=library)
 
@@ -120,6 +126,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         for method in (
             Method("mean", "mean", _filled(mean)),
             Method("mean+indicator", "mean + indicator", _filled(mean_indicator)),
+            Method("linear", "mean + indicator, linear model", _linear),
             Method("knn", "k-nn", _filled(knn)),
             Method("mice", "mice", _filled(mice)),
             Method("gmm", "gmm", _filled(gmm, mixture=IncompleteGaussianMixture(3))),

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from lacunet.cli._compare import compare
+from lacunet.cli._demo import demo
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
 from lacunet.cli._predict import predict
@@ -108,6 +109,7 @@ def lacunet() -> None:
 
 
 for _command in (
+    demo,
     profile,
     fit,
     predict,
