@@ -339,4 +339,4 @@ def test_a_cycle_goes_on_where_it_was_stopped():
 
 def test_the_rate_stays_without_a_cycle():
     plan = Plan(max_epochs=3, batch_size=2, patience=3)
-    assert [plan.pace(step, 6) for step in range(6)] == [1.0] * 6
+    assert [plan.rate_factor(step, 6) for step in range(6)] == [1.0] * 6

@@ -92,7 +92,7 @@ def open_output(
 
 @contextmanager
 def _packed(stream: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    """Compress what is written, if the name says so; without name and time in it."""
+    """Compress if the name asks for it; the file holds neither its name nor a time."""
     if path.suffix != ".gz":
         yield stream
         return

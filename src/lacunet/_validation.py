@@ -152,11 +152,11 @@ def check_levels(x: Tensor, n_numeric: int, sizes: Sequence[int]) -> None:
     levels = x[:, n_numeric:].detach()
     count = torch.tensor(sizes, device=x.device)
     group = torch.repeat_interleave(count)  # of every column
-    # Whatever is right sums to the group's size: a hole is 1, a single 1 is all of it.
+    # A valid group sums to its size: a missing cell counts 1, a single 1 counts all.
     known = (levels == 0) | (levels == 1)
-    share = torch.where(known, levels.nan_to_num().long() * count[group], _NO_LEVEL)
-    share = torch.where(torch.isnan(levels), 1, share)
-    total = share.new_zeros((len(x), len(sizes))).index_add_(1, group, share)
+    cells = torch.where(known, levels.nan_to_num().long() * count[group], _NO_LEVEL)
+    cells = torch.where(torch.isnan(levels), 1, cells)
+    total = cells.new_zeros((len(x), len(sizes))).index_add_(1, group, cells)
     wrong = total != count
     if bool(wrong.any()):
         row, place = wrong.nonzero()[0].tolist()

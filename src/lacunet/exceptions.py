@@ -14,7 +14,7 @@ class LacunetError(Exception):
 
 
 class AdaptError(LacunetError, ValueError):
-    """A model in which the layer that meets the missing values can't be told."""
+    """Raised when adapt() cannot identify the first layer of a model."""
 
 
 class TableError(LacunetError, ValueError):

@@ -19,13 +19,14 @@ from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
 
-# Of a cycle: the share of the steps in which the learning rate rises, and where from.
+# Of a cycle: the fraction of the steps in which the learning rate rises, and where
+# from.
 _RISE = 0.3
 _FIRST_PACE = 0.04
 
 
 class Task(Protocol):
-    """What is trained, and how it is judged.
+    """What is trained, and how it is scored.
 
     A task has one part or several. They are trained on the same batches and share no
     parameter: each keeps its own best weights and stops when it gets no better.
@@ -104,7 +105,7 @@ class Plan:
     time_limit: float | None = None
     one_cycle: bool = False
 
-    def pace(self, step: int, n_steps: int) -> float:
+    def rate_factor(self, step: int, n_steps: int) -> float:
         """Return the factor of the learning rates in a step of all.
 
         Parameters
@@ -119,7 +120,7 @@ class Plan:
         --------
         >>> from lacunet.training import Plan
         >>> plan = Plan(max_epochs=1, batch_size=8, patience=1, one_cycle=True)
-        >>> [round(plan.pace(step, 10), 2) for step in (0, 3, 6, 9)]
+        >>> [round(plan.rate_factor(step, 10), 2) for step in (0, 3, 6, 9)]
         [0.04, 1.0, 0.61, 0.05]
         """
         if not self.one_cycle:
@@ -130,9 +131,9 @@ class Plan:
         return 1.0 - _ease((step - top) / (n_steps - top))
 
 
-def _ease(share: float) -> float:
+def _ease(progress: float) -> float:
     """Go from 0 to 1, slowly at both ends."""
-    return 0.5 - 0.5 * math.cos(math.pi * share)
+    return 0.5 - 0.5 * math.cos(math.pi * progress)
 
 
 @dataclass
@@ -270,7 +271,7 @@ class _Loop:
         )
 
     def _mind_divergence(self, record: Epoch) -> None:
-        """Refuse weights that are no numbers; say so if there are former ones."""
+        """Refuse weights that are not finite."""
         msg = (
             f"Got a training loss of {record.train_loss} and a validation loss of "
             f"{record.valid_loss} in epoch {record.epoch}, but expected finite ones"
@@ -303,9 +304,9 @@ class _Loop:
         return total / self.task.n_rows
 
     def _set_pace(self, step: int, n_batches: int) -> None:
-        pace = self.plan.pace(step, self.plan.max_epochs * n_batches)
+        factor = self.plan.rate_factor(step, self.plan.max_epochs * n_batches)
         for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
-            group["lr"] = pace * rate
+            group["lr"] = factor * rate
 
     def _validate(self, part: int, epoch: int) -> float:
         module = self.task.parts[part].eval()

@@ -13,8 +13,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.density._em import BLOCK_BUDGET
-from lacunet.density._steps import STEPS
+from lacunet.density._em import BLOCK_BUDGET, STEPS
 
 
 def two_clusters(n=400, *, missing=0.3, seed=0):

@@ -5,7 +5,7 @@ import torch
 
 from lacunet import IncompleteGaussianMixture
 from lacunet.density._start import cluster_rows, refine_shares, standardise
-from lacunet.functional._cells import split_cells, widen
+from lacunet.functional._ops import split_cells, widen
 
 LEVELS = np.array([1.0, 3.0, 12.0])
 

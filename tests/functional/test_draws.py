@@ -13,7 +13,7 @@ from oracle import (
 
 from lacunet.functional import (
     MixedComponents,
-    _sobol,
+    _mixture,
     affine_moments,
     condition,
     expected_sin,
@@ -122,7 +122,7 @@ def test_categories_are_one_hot_and_as_frequent_as_probable(kind):
 
 
 def test_dimensions_beyond_the_sequence_are_random_and_seeded(monkeypatch):
-    monkeypatch.setattr(_sobol, "SOBOL_DIMENSIONS", 3)
+    monkeypatch.setattr(_mixture, "SOBOL_DIMENSIONS", 3)
     components = make_components("diag")
     mixture = condition(mixed_batch(), components, gamma=GAMMA)
     state = torch.get_rng_state()
@@ -143,7 +143,7 @@ def test_many_columns_are_drawn():
 
 def test_noise_stays_inside_the_open_cube():
     for seed in range(50):
-        share, noise = _sobol.quasi_noise(64, 5, seed)
+        share, noise = _mixture.quasi_noise(64, 5, seed)
         assert 0.0 < share.min() <= share.max() < 1.0
         assert torch.isfinite(noise).all()
 

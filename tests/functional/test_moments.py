@@ -6,7 +6,7 @@ import torch
 from oracle import KINDS, conditional, draw_rows, make_components, mixed_batch
 
 from lacunet.functional import affine_moments, condition, conv_moments
-from lacunet.functional._products import _tabulated, masked_products
+from lacunet.functional._ops import _tabulated, masked_products
 
 GAMMA = 0.3
 

@@ -1,10 +1,9 @@
 """The density F of the data: EM on incomplete rows, and a trainable torch module."""
 
-from lacunet.density._base import MixtureDensity
 from lacunet.density._incomplete import IncompleteGaussianMixture
 from lacunet.density._mixed import MixedMixtureDensity
 from lacunet.density._mixed_em import fit_mixed
-from lacunet.density._mixture import GaussianMixtureDensity
+from lacunet.density._mixture import GaussianMixtureDensity, MixtureDensity
 
 __all__ = [
     "GaussianMixtureDensity",

@@ -1,4 +1,4 @@
-"""A Gaussian mixture fitted by EM to rows with holes."""
+"""A Gaussian mixture fitted by EM to incomplete rows."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, Self
@@ -12,20 +12,19 @@ from torch import Tensor
 
 from lacunet._random import torch_generator
 from lacunet.density import _parameters
-from lacunet.density._em import BLOCK_BUDGET, split_blocks, step_towards
-from lacunet.density._fit import (
+from lacunet.density._em import BLOCK_BUDGET, STEPS, split_blocks, step_towards
+from lacunet.density._start import (
     best_of_starts,
     column_means,
     first_components,
-    first_shares,
+    first_responsibilities,
     relative_to,
+    standardise,
     warn_of_empty_columns,
     warn_unless_converged,
 )
-from lacunet.density._start import standardise
-from lacunet.density._steps import STEPS
 from lacunet.functional import ConditionalMixture, GaussianComponents
-from lacunet.functional._cells import Cells, split_cells, widen
+from lacunet.functional._ops import Cells, split_cells, widen
 
 # The weight of the t-th batch in stepwise EM is (t + 2) ** -0.6: slow enough to forget
 # the start, fast enough to settle (Cappe and Moulines 2009).
@@ -52,7 +51,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         Number of factors of "factor"; the smaller of 10 and the number of features
         minus one (at least 1) if not given.
     strategy : {"em", "mean"}, default="em"
-        "mean" fills the holes by column means and fits that, as the paper starts. It
+        "mean" fills them by column means and fits that, as the paper starts. It
         shrinks variances and is there for comparison.
     tol : float, default=1e-3
         EM stops when a row's mean log likelihood gains less.
@@ -151,7 +150,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
-        """Say that NaN is welcome."""
+        """Declare that NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -215,8 +214,10 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             if given is not None:
                 yield given
                 continue
-            shares = first_shares(self, standardise(wide), random_state)
-            yield first_components(self, wide, shares, shift, random_state)
+            responsibilities = first_responsibilities(
+                self, standardise(wide), random_state
+            )
+            yield first_components(self, wide, responsibilities, shift, random_state)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Move the mixture towards a batch of rows (stepwise EM).
@@ -260,7 +261,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
                 self._blocks(self._cells(X, self._shift)),
                 _parameters.to_components(self, self._shift),
                 self._statistics,
-                share=(self.n_batches_ + 2) ** -_STEP_POWER,
+                rate=(self.n_batches_ + 2) ** -_STEP_POWER,
                 reg_covar=self.reg_covar,
             )
         self._keep(result.components, self._shift)
@@ -392,7 +393,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         return np.concatenate(rows), labels
 
     def impute(self, X: Any) -> np.ndarray:
-        """Fill the holes of ``X`` with their conditional means.
+        """Fill the missing values of ``X`` with their conditional means.
 
         Parameters
         ----------
@@ -410,7 +411,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     def sample_imputations(
         self, X: Any, n_samples: int = 1, *, random_state: Any = None
     ) -> np.ndarray:
-        """Fill the holes of ``X`` several times with draws given the observed cells.
+        """Fill ``X`` several times with draws given the observed cells.
 
         Parameters
         ----------

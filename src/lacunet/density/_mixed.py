@@ -12,19 +12,20 @@ from lacunet._validation import (
     check_positive_int,
     check_sizes,
 )
-from lacunet.density._base import MixtureDensity, chosen_parts
 from lacunet.density._mixture import (
     PARTS,
     CovarianceType,
     GaussianMixtureDensity,
+    MixtureDensity,
+    chosen_parts,
     finite_exp,
     finite_log,
     kind_and_rank,
 )
 from lacunet.functional import Components, MixedComponents
-from lacunet.functional._cells import Cells
 from lacunet.functional._condition import check_mixed
 from lacunet.functional._mixed import padded_groups
+from lacunet.functional._ops import Cells
 
 MIXED_PARTS = (*PARTS, "probabilities")
 
@@ -149,7 +150,7 @@ class MixedMixtureDensity(MixtureDensity):
         self._reset_levels(generator)
 
     def _reset_levels(self, generator: torch.Generator | None) -> None:
-        # Not all equal: components without numbers could never be told apart.
+        # Not all equal: components without numbers could never be separated.
         nn.init.normal_(self.level_logits, std=0.1, generator=generator)
 
     @classmethod

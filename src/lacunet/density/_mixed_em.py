@@ -1,4 +1,4 @@
-"""EM on tables with numeric and categorical columns, both with holes."""
+"""EM on tables with numeric and categorical columns, both with missing values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,23 +11,29 @@ from torch import Tensor
 
 from lacunet._validation import check_levels, check_sizes
 from lacunet.density import _parameters
-from lacunet.density._em import EMResult, expect_all, split_blocks
-from lacunet.density._fit import (
+from lacunet.density._em import (
+    STEPS,
+    EMResult,
+    Expectation,
+    Step,
+    expect_all,
+    split_blocks,
+)
+from lacunet.density._incomplete import IncompleteGaussianMixture
+from lacunet.density._start import (
     best_of_starts,
     column_means,
     first_components,
-    first_shares,
+    first_responsibilities,
     relative_to,
+    standardise,
     warn_of_empty,
     warn_of_empty_columns,
     warn_unless_converged,
 )
-from lacunet.density._incomplete import IncompleteGaussianMixture
-from lacunet.density._start import standardise
-from lacunet.density._steps import STEPS, Expectation, Step
 from lacunet.functional import MixedComponents
-from lacunet.functional._cells import Cells, split_cells, widen
 from lacunet.functional._mixed import group_starts, split_at
+from lacunet.functional._ops import Cells, split_cells, widen
 
 # Rows that every component is taken to have seen, spread evenly over the levels of a
 # category: no probability becomes zero.
@@ -52,7 +58,7 @@ class MixedStep(Step[MixedData, MixedComponents, MixedStatistics]):
     """A Gaussian step, with level probabilities beside it.
 
     Given the component, a missing category is independent of all else: it drops out,
-    and probabilities are shares of the observed levels.
+    and probabilities are frequencies of the observed levels.
     """
 
     def __init__(
@@ -70,15 +76,15 @@ class MixedStep(Step[MixedData, MixedComponents, MixedStatistics]):
     def expect(
         self, data: MixedData, components: MixedComponents
     ) -> Expectation[MixedStatistics]:
-        """Weigh the numbers, with what the levels say as each row's own prior."""
+        """Weigh the numbers, with the levels as each row's own prior."""
         evidence = data.levels @ components.log_probabilities.T
         prior = components.gaussian._replace(
             log_weights=components.log_weights + evidence
         )
         given = self.gaussian.expect(data.numeric, prior)
-        counts = given.shares.T @ data.levels
+        counts = given.responsibilities.T @ data.levels
         statistics = MixedStatistics(given.statistics, counts)
-        return Expectation(given.log_likelihood, given.shares, statistics)
+        return Expectation(given.log_likelihood, given.responsibilities, statistics)
 
     def maximise(
         self, statistics: MixedStatistics, components: MixedComponents, reg_covar: float
@@ -105,12 +111,12 @@ class MixedStep(Step[MixedData, MixedComponents, MixedStatistics]):
         return _PSEUDO_ROWS * sum(float(group.mean(1).sum()) for group in groups)
 
     def log_probabilities(self, counts: Tensor) -> Tensor:
-        """Return log shares of counted levels (components, levels), smoothed."""
-        shares = [counts[:, :0]]
+        """Return log frequencies of counted levels (components, levels), smoothed."""
+        frequencies = [counts[:, :0]]
         for group in counts.split(self.sizes, 1):
             raised = group + _PSEUDO_ROWS / group.shape[1]
-            shares.append((raised / raised.sum(1, keepdim=True)).log())
-        return torch.cat(shares, 1)
+            frequencies.append((raised / raised.sum(1, keepdim=True)).log())
+        return torch.cat(frequencies, 1)
 
 
 def fit_mixed(
@@ -121,7 +127,7 @@ def fit_mixed(
     Parameters
     ----------
     mixture : IncompleteGaussianMixture
-        Says how: its parameters are used, ``warm_start`` excepted, and what it gives to
+        Its parameters are used, ``warm_start`` excepted, and what it gives to
         start from is of the numeric columns. It is neither fitted nor changed.
     X : array-like of shape (rows, columns)
         Numeric columns, then a one-hot group of columns for each category. NaN marks a
@@ -134,7 +140,7 @@ def fit_mixed(
     EMResult
         With ``components``, a MixedComponents in float64 on the scale of ``X``,
         ``converged`` and ``lower_bounds``: before every step, the mean log likelihood
-        of a row, plus its share of that of the pseudo-rows which keep every probability
+        of a row, plus its part of that of the pseudo-rows which keep every probability
         above zero.
 
     Examples
@@ -201,7 +207,7 @@ def _cells(
     shift: np.ndarray,
     sizes: tuple[int, ...],
 ) -> Cells:
-    """Return the cells, numbers relative to ``shift``, filled if the mixture says."""
+    """Return the cells, numbers relative to ``shift``, filled if strategy is "mean"."""
     numeric = relative_to(X[:, : len(shift)], shift, mixture.strategy)
     levels = X[:, len(shift) :]
     if mixture.strategy == "mean":
@@ -234,9 +240,11 @@ def _starts(
     random_state = check_random_state(mixture.random_state)
     given = _parameters.given_start(mixture, shift)
     for _ in range(mixture.n_init):
-        shares = first_shares(mixture, scaled, random_state)
-        gaussian = given or first_components(mixture, wide, shares, shift, random_state)
-        counts = shares.T @ levels.values
+        responsibilities = first_responsibilities(mixture, scaled, random_state)
+        gaussian = given or first_components(
+            mixture, wide, responsibilities, shift, random_state
+        )
+        counts = responsibilities.T @ levels.values
         if mixture.means_init is not None:  # whose clusters have an order of their own
             even = step.log_probabilities(torch.zeros_like(counts))
             start = MixedComponents(gaussian, even, step.sizes)

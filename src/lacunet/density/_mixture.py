@@ -1,5 +1,6 @@
-"""The density F as a torch module: trained with the network, or frozen."""
+"""The density of the data as a trainable module: mixtures of Gaussians."""
 
+from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any, Literal, Self
 
@@ -12,16 +13,93 @@ from lacunet._validation import (
     check_dtype,
     check_gamma,
     check_positive_int,
+    check_rows,
+    check_same_dtype,
 )
-from lacunet.density._base import MixtureDensity, chosen_parts
 from lacunet.functional import (
+    Components,
+    ConditionalMixture,
     DiagComponents,
     FactorComponents,
     FullComponents,
     GaussianComponents,
 )
-from lacunet.functional._cells import wide_dtype
 from lacunet.functional._condition import check_gaussian
+from lacunet.functional._ops import Cells, split_cells, wide_dtype
+
+
+class MixtureDensity(nn.Module):
+    """A mixture over rows with missing values, as a trainable module."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @property
+    @abstractmethod
+    def gamma(self) -> Tensor:
+        """The regulariser: variance of the noise on observed values."""
+
+    @property
+    @abstractmethod
+    def components(self) -> Components:
+        """The record that the functions of ``lacunet.functional`` take."""
+
+    def condition(self, x: Tensor) -> ConditionalMixture:
+        """Compute F_S of every row of ``x``, see :func:`lacunet.functional.condition`.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, n_features)
+            NaN marks a missing value.
+
+        Returns
+        -------
+        ConditionalMixture
+        """
+        components = self.components
+        return components.condition(self._split(x, components), self.gamma)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Compute the log density of each row's observed cells, without gamma.
+
+        Add ``-density.log_prob(x).mean()`` to a loss to keep it a density of the data.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, n_features)
+            NaN marks a missing value. A row with nothing observed has log density 0.
+
+        Returns
+        -------
+        Tensor of shape (batch,)
+        """
+        components = self.components
+        cells = self._split(x, components)
+        given = components.log_likelihood(cells, x.new_zeros(()))
+        return (components.log_weights + given).logsumexp(-1).to(x.dtype)
+
+    forward = log_prob
+
+    def _split(self, x: Tensor, components: Components) -> Cells:
+        """Check the batch and take it apart."""
+        check_rows(x, self.n_features)
+        check_same_dtype(x, components.log_weights)
+        return split_cells(x)
+
+
+def chosen_parts(
+    trainable: bool | Collection[str], parts: tuple[str, ...]
+) -> Collection[str]:
+    """Return the names of the parts that shall take gradients."""
+    if isinstance(trainable, bool):
+        return parts if trainable else ()
+    chosen = (trainable,) if isinstance(trainable, str) else trainable
+    for part in chosen:
+        check_choice(part, parts, "trainable")
+    return chosen
+
 
 CovarianceType = Literal["diag", "factor", "full"]
 
@@ -38,7 +116,7 @@ _RAW_NAMES = {
 
 
 class GaussianMixtureDensity(MixtureDensity):
-    """A mixture of Gaussians over rows that may have holes, as a trainable module.
+    """A mixture of Gaussians over rows with missing values, as a trainable module.
 
     Positive quantities are stored as logarithms and read through properties, so every
     step of an optimiser leaves a valid density. One density may be shared by several

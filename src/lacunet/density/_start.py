@@ -1,18 +1,31 @@
-"""Where EM starts: clusters of rows with holes, and a first guess of the components."""
+"""Where EM starts: clusters of incomplete rows, first components, several starts."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
-from lacunet.density._steps import diag_statistics, log_shares
+from lacunet.density import _parameters
+from lacunet.density._em import (
+    EMResult,
+    Parts,
+    Step,
+    diag_statistics,
+    log_shares,
+    run_em,
+)
 from lacunet.functional import (
     DiagComponents,
     FactorComponents,
     FullComponents,
     GaussianComponents,
 )
-from lacunet.functional._cells import WideCells
+from lacunet.functional._ops import Cells, WideCells
 
 _LLOYD_ITERATIONS = 30
 _REFINING_ITERATIONS = 30
@@ -27,8 +40,8 @@ def cluster_rows(
     """Assign rows to clusters by k-means over the observed cells.
 
     Columns should be of equal spread, see :func:`standardise`. The distance of a row to
-    a centre is the mean over the row's observed cells, so that rows with many holes are
-    not closer to everything.
+    a centre is the mean over the row's observed cells, so that rows with many missing
+    values are not closer to everything.
 
     Returns
     -------
@@ -39,9 +52,9 @@ def cluster_rows(
     centres = _spread_centres(some, n_clusters, random_state)
     labels = _distances(some, centres).argmin(1)
     for _ in range(_LLOYD_ITERATIONS):
-        shares = _one_hot(labels, n_clusters)
-        present = shares.T @ some.present
-        means = (shares.T @ some.values) / present.clamp_min(1.0)
+        responsibilities = _one_hot(labels, n_clusters)
+        present = responsibilities.T @ some.present
+        means = (responsibilities.T @ some.values) / present.clamp_min(1.0)
         centres = torch.where(present > 0, means, centres)
         new_labels = _distances(some, centres).argmin(1)
         if torch.equal(new_labels, labels):
@@ -64,29 +77,29 @@ def random_shares(
     n_rows: int, n_clusters: int, random_state: np.random.RandomState
 ) -> Tensor:
     """Draw responsibilities at random, as scikit-learn's ``init_params="random"``."""
-    shares = torch.from_numpy(random_state.uniform(size=(n_rows, n_clusters)))
-    return shares / shares.sum(1, keepdim=True)
+    responsibilities = torch.from_numpy(random_state.uniform(size=(n_rows, n_clusters)))
+    return responsibilities / responsibilities.sum(1, keepdim=True)
 
 
-def refine_shares(cells: WideCells, shares: Tensor) -> Tensor:
+def refine_responsibilities(cells: WideCells, responsibilities: Tensor) -> Tensor:
     """Go on from clusters by EM with diagonal covariances.
 
-    Clusters by distance can't tell rows that differ in their spread, such as signals of
-    other amplitudes. Diagonal components can, and cost little beside those with
-    factors, which would not leave a poor start.
+    Clusters by distance cannot separate rows that differ in their variance, such as
+    signals of other amplitudes. Diagonal components can, and cost little beside those
+    with factors, which would not leave a poor start.
 
     Parameters
     ----------
     cells : WideCells
         Standardised.
-    shares : Tensor of shape (rows, clusters)
+    responsibilities : Tensor of shape (rows, clusters)
 
     Returns
     -------
     Tensor of shape (rows, clusters)
     """
     for _ in range(_REFINING_ITERATIONS):
-        start = diag_start(cells, shares, _REG_OF_REFINING)
+        start = diag_start(cells, responsibilities, _REG_OF_REFINING)
         precisions = start.variances.reciprocal()
         constant = start.variances.log() + start.means.square() * precisions
         distances = (
@@ -95,11 +108,11 @@ def refine_shares(cells: WideCells, shares: Tensor) -> Tensor:
             - 2.0 * cells.values @ (start.means * precisions).T
         )
         refined = (start.log_weights - 0.5 * distances).softmax(1)
-        change = float((refined - shares).abs().max())
-        shares = refined
+        change = float((refined - responsibilities).abs().max())
+        responsibilities = refined
         if change < _SETTLED:
             break
-    return shares
+    return responsibilities
 
 
 def standardise(cells: WideCells, sizes: tuple[int, ...] = ()) -> WideCells:
@@ -130,7 +143,7 @@ def _distances(cells: WideCells, centres: Tensor) -> Tensor:
 def _spread_centres(
     cells: WideCells, n_clusters: int, random_state: np.random.RandomState
 ) -> Tensor:
-    """Choose distinct rows far from each other (k-means++), 0 in their holes."""
+    """Choose distinct rows far from each other (k-means++), 0 where missing."""
     n_rows = len(cells.values)
     chosen = [int(random_state.randint(n_rows))]
     nearest = _distance_to(cells, chosen[0])
@@ -158,12 +171,14 @@ def _one_hot(labels: Tensor, n_clusters: int) -> Tensor:
     return torch.nn.functional.one_hot(labels, n_clusters).to(torch.float64)
 
 
-def diag_start(cells: WideCells, shares: Tensor, reg_covar: float) -> DiagComponents:
+def diag_start(
+    cells: WideCells, responsibilities: Tensor, reg_covar: float
+) -> DiagComponents:
     """Take moments of the observed cells of each cluster, smoothed by the whole."""
-    _, whole, centre, spread = _moments(cells, torch.ones_like(shares[:, :1]))
+    _, whole, centre, spread = _moments(cells, torch.ones_like(responsibilities[:, :1]))
     # A column that was never observed is standard: nothing contradicts it.
     spread = torch.where(whole > 0, spread, 1.0)
-    mass, present, means, variances = _moments(cells, shares)
+    mass, present, means, variances = _moments(cells, responsibilities)
     seen = present > 0
     # One cell has no variance, two have hardly one: as much weight as a single cell
     # goes to the whole column.
@@ -175,19 +190,21 @@ def diag_start(cells: WideCells, shares: Tensor, reg_covar: float) -> DiagCompon
     )
 
 
-def _moments(cells: WideCells, shares: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _moments(
+    cells: WideCells, responsibilities: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return mass, observed mass, means and variances of every cluster."""
-    present = shares.T @ cells.present
+    present = responsibilities.T @ cells.present
     weight = torch.where(present > 0, present, 1.0)
-    means = (shares.T @ cells.values) / weight
+    means = (responsibilities.T @ cells.values) / weight
     # About the means themselves, by a variance of zero: digits matter more than time.
-    sums = diag_statistics(cells, shares, means, torch.zeros_like(means))
+    sums = diag_statistics(cells, responsibilities, means, torch.zeros_like(means))
     return sums.mass, present, means, sums.second / weight
 
 
 def factor_start(
     cells: WideCells,
-    shares: Tensor,
+    responsibilities: Tensor,
     start: DiagComponents,
     rank: int,
     random_state: np.random.RandomState,
@@ -200,11 +217,11 @@ def factor_start(
     for component, (mean, variance) in enumerate(
         zip(start.means, start.variances, strict=True)
     ):
-        share = shares[:, component, None]
-        # Holes filled by the mean and the rest standardised: 0 is the mean.
+        weight = responsibilities[:, component, None]
+        # Missing values filled by the mean and the rest standardised: 0 is the mean.
         scale = torch.where(variance > 0, variance, 1.0).sqrt()
         centred = (cells.values - mean * cells.present) / scale
-        centred = centred * (share / share.sum().clamp_min(1e-10)).sqrt()
+        centred = centred * (weight / weight.sum().clamp_min(1e-10)).sqrt()
         _, singular, directions = randomized_svd(
             centred.numpy(), rank, random_state=random_state
         )
@@ -222,18 +239,125 @@ def factor_start(
 def start_components(
     covariance_type: str,
     cells: WideCells,
-    shares: Tensor,
+    responsibilities: Tensor,
     *,
     rank: int,
     reg_covar: float,
     random_state: np.random.RandomState,
 ) -> GaussianComponents:
     """Make the first components of any type from clusters of rows."""
-    start = diag_start(cells, shares, reg_covar)
+    start = diag_start(cells, responsibilities, reg_covar)
     if covariance_type == "factor":
-        return factor_start(cells, shares, start, rank, random_state)
+        return factor_start(cells, responsibilities, start, rank, random_state)
     if covariance_type == "full":
         return FullComponents(
             start.log_weights, start.means, start.variances.diag_embed()
         )
     return start
+
+
+def column_means(X: np.ndarray) -> np.ndarray:
+    """Return the means of the observed cells, 0 for a column without any."""
+    observed = ~np.isnan(X)
+    count = np.maximum(observed.sum(0), 1)
+    means: np.ndarray = np.where(observed, X, 0.0).sum(0) / count
+    return means
+
+
+def relative_to(X: np.ndarray, shift: np.ndarray, strategy: str) -> np.ndarray:
+    """Return the table relative to its column means; "mean" fills what is missing."""
+    relative: np.ndarray = X - shift
+    if strategy == "mean":
+        return np.where(np.isnan(relative), 0.0, relative)
+    return relative
+
+
+def first_responsibilities(
+    estimator: Any, cells: WideCells, random_state: np.random.RandomState
+) -> Tensor:
+    """Return the responsibilities (rows, components) that EM starts from."""
+    if estimator.init_params == "kmeans":
+        responsibilities = cluster_rows(cells, estimator.n_components, random_state)
+        factor = estimator.covariance_type == "factor"
+        return (
+            refine_responsibilities(cells, responsibilities)
+            if factor
+            else responsibilities
+        )
+    return random_shares(len(cells.values), estimator.n_components, random_state)
+
+
+def first_components(
+    estimator: Any,
+    cells: WideCells,
+    responsibilities: Tensor,
+    shift: np.ndarray,
+    random_state: np.random.RandomState,
+) -> GaussianComponents:
+    """Return the Gaussian components of a start, with what the user gave of them."""
+    start = start_components(
+        estimator.covariance_type,
+        cells,
+        responsibilities,
+        rank=_parameters.effective_rank(estimator.rank, cells.values.shape[1]),
+        reg_covar=estimator.reg_covar,
+        random_state=random_state,
+    )
+    return _parameters.override_start(estimator, start, shift)
+
+
+def best_of_starts(
+    estimator: Any,
+    step: Step[Any, Parts, Any],
+    blocks: list[Cells],
+    starts: Iterable[Parts],
+) -> EMResult[Parts]:
+    """Run EM from every start, and keep the best result."""
+    results = (
+        run_em(
+            step,
+            blocks,
+            start,
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            reg_covar=estimator.reg_covar,
+            progress=_printer(estimator.verbose) if estimator.verbose else None,
+        )
+        for start in starts
+    )
+    return max(results, key=lambda result: result.lower_bound)
+
+
+def _printer(every: int) -> Callable[[int, float], None]:
+    def report(iteration: int, bound: float) -> None:
+        if iteration % every == 0:
+            print(f"iteration {iteration}: log likelihood {bound:.6f}")  # noqa: T201
+
+    return report
+
+
+def warn_unless_converged(converged: bool, max_iter: int) -> None:
+    """Warn, at the caller's caller, that EM stopped early."""
+    if converged:
+        return
+    msg = (
+        f"EM did not converge in max_iter={max_iter} iterations. Raise "
+        f"max_iter or tol, or try another init_params or covariance_type."
+    )
+    warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+
+def warn_of_empty_columns(X: np.ndarray, *, stacklevel: int) -> None:
+    """Name the numeric columns without one observed value."""
+    warn_of_empty(X, "columns", "mean 0 and variance 1", stacklevel=stacklevel + 1)
+
+
+def warn_of_empty(X: np.ndarray, what: str, kept: str, *, stacklevel: int) -> None:
+    """Name the columns without one observed value, and what they are ``kept`` with."""
+    empty = np.flatnonzero(np.isnan(X).all(0))
+    if len(empty):
+        msg = (
+            f"Got {what} without one observed value: {empty.tolist()}. They are kept "
+            f"with {kept}, as nothing is known of them."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=stacklevel)

@@ -11,8 +11,7 @@ from torch import Tensor
 from lacunet.estimators._network import Branches
 from lacunet.estimators._task import Folds, Rows
 from lacunet.exceptions import LacunetError
-from lacunet.functional._cells import split_cells, wide_dtype
-from lacunet.functional._normal import LOG_TWO_PI
+from lacunet.functional._ops import LOG_TWO_PI, split_cells, wide_dtype
 from lacunet.training import Epoch, Plan
 
 # Names in the state of a branch.

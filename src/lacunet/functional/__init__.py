@@ -1,17 +1,11 @@
 """Pure tensor functions: condition, push moments through a map, take expectations."""
 
-from lacunet.functional._condition import Components, condition, log_likelihood
-from lacunet.functional._diag import DiagComponents
-from lacunet.functional._factor import FactorComponents
-from lacunet.functional._full import FullComponents
-from lacunet.functional._losses import masked_bce, masked_mse
-from lacunet.functional._mixed import GaussianComponents, MixedComponents
-from lacunet.functional._mixture import ConditionalMixture, mix
-from lacunet.functional._moments import affine_moments, conv_moments
-from lacunet.functional._quadrature import expected_function
-from lacunet.functional._rbf import expected_rbf
-from lacunet.functional._rectifiers import (
+from lacunet.functional._activations import (
+    expected_cos,
     expected_elu,
+    expected_erf,
+    expected_function,
+    expected_gelu,
     expected_hardtanh,
     expected_identity,
     expected_identity_squared,
@@ -21,17 +15,21 @@ from lacunet.functional._rectifiers import (
     expected_relu6,
     expected_relu_squared,
     expected_selu,
-)
-from lacunet.functional._sigmoids import (
-    expected_cos,
-    expected_erf,
-    expected_gelu,
     expected_sigmoid,
     expected_silu,
     expected_sin,
     expected_softplus,
     expected_tanh,
 )
+from lacunet.functional._condition import Components, condition, log_likelihood
+from lacunet.functional._diag import DiagComponents
+from lacunet.functional._factor import FactorComponents
+from lacunet.functional._full import FullComponents
+from lacunet.functional._losses import masked_bce, masked_mse
+from lacunet.functional._mixed import GaussianComponents, MixedComponents
+from lacunet.functional._mixture import ConditionalMixture, mix
+from lacunet.functional._moments import affine_moments, conv_moments
+from lacunet.functional._rbf import expected_rbf
 
 __all__ = [
     "Components",

@@ -1,4 +1,4 @@
-"""From a row with holes to the density of what it may have been."""
+"""From an incomplete row to the density of its missing values."""
 
 from typing import NoReturn
 
@@ -14,10 +14,10 @@ from lacunet._validation import (
     check_shape,
     check_sizes,
 )
-from lacunet.functional._cells import Cells, split_cells
 from lacunet.functional._full import FullComponents
 from lacunet.functional._mixed import GaussianComponents, MixedComponents
 from lacunet.functional._mixture import ConditionalMixture
+from lacunet.functional._ops import Cells, split_cells
 
 Components = GaussianComponents | MixedComponents
 
@@ -38,8 +38,8 @@ def condition(
         NaN marks a missing value. A row with nothing observed gets the prior weights.
         A category is a group of columns, one-hot, or NaN in all of them.
     components : DiagComponents, FactorComponents, FullComponents or MixedComponents
-        The mixture of Gaussians; its type says how covariances are stored, and whether
-        there are categorical columns.
+        The mixture of Gaussians; its type determines how covariances are stored, and
+        whether there are categorical columns.
     gamma : float or Tensor of shape () or (features,)
         The regulariser, not negative. The columns of a category share their mean.
 
@@ -49,7 +49,7 @@ def condition(
 
     Examples
     --------
-    Two clusters, at 0 and at 10; the observed cell says which one it is.
+    Two clusters, at 0 and at 10; the observed cell determines which one it is.
 
     >>> import torch
     >>> from lacunet.functional import DiagComponents, condition

@@ -6,10 +6,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lacunet.functional._cells import Cells, WideCells, wide_dtype, widen
 from lacunet.functional._mixture import ConditionalMixture, LinearMap
-from lacunet.functional._normal import LOG_TWO_PI
-from lacunet.functional._products import masked_products
+from lacunet.functional._ops import (
+    LOG_TWO_PI,
+    Cells,
+    WideCells,
+    masked_products,
+    wide_dtype,
+    widen,
+)
 
 
 class DiagComponents(NamedTuple):
@@ -54,7 +59,7 @@ def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> T
 
 
 def cancels(squares: Tensor) -> bool:
-    """Tell whether squares are so large that a difference of them says nothing.
+    """Return whether squares are so large that their difference is lost to rounding.
 
     Seldom: where components are very far apart for their size. Then differences are
     squared, one component after the other, not squares subtracted in one product.

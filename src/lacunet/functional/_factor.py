@@ -1,7 +1,7 @@
 """Factor covariances: loadings @ loadings.T + diag(variances), rank l.
 
-Given the component and its l factors, the cells of a row are independent. So a hole
-simply drops out of every sum over features, and all masks go through one product.
+Given the component and its l factors, the cells of a row are independent. So a missing
+value simply drops out of every sum over features, and all masks go through one product.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacunet.functional._cells import (
+from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
+from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._ops import (
+    LOG_TWO_PI,
     Cells,
     Patterns,
     WideCells,
     find_patterns,
+    log_det,
+    masked_products,
+    solve_lower,
+    solve_transposed,
     wide_dtype,
     widen,
 )
-from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
-from lacunet.functional._mixture import ConditionalMixture, LinearMap
-from lacunet.functional._normal import LOG_TWO_PI
-from lacunet.functional._products import masked_products
-from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
 
 
 class FactorComponents(NamedTuple):
@@ -140,28 +142,28 @@ class FactorConditional(ConditionalMixture):
 
     def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
         missing = self.cells.missing
-        holes = (~self.patterns.observed).to(weight.dtype)  # (patterns, features)
+        absent = (~self.patterns.observed).to(weight.dtype)  # (patterns, features)
         columns = self.components.loadings.mT.flatten(0, 1)  # (components * rank, f)
-        pushed = masked_products(holes, weight, columns).unflatten(
+        pushed = masked_products(absent, weight, columns).unflatten(
             1, self.posterior.cholesky.shape[1:3]
         )  # (patterns, components, rank, hidden)
         mean = masked_products(missing, weight, self.components.means)
-        noise = masked_products(holes, weight.square(), self.components.variances)
+        noise = masked_products(absent, weight.square(), self.components.variances)
         return self._moments(mean, noise, pushed)
 
     def missing_push(  # noqa: D102
         self, linear: LinearMap, squared: LinearMap
     ) -> tuple[Tensor, Tensor]:
         missing = self.cells.missing[:, None]  # (batch, 1, features)
-        holes = (~self.patterns.observed).to(missing.dtype)[:, None]
-        pushed = linear(holes[:, None] * self.components.loadings.mT)
+        absent = (~self.patterns.observed).to(missing.dtype)[:, None]
+        pushed = linear(absent[:, None] * self.components.loadings.mT)
         mean = linear(missing * self.components.means)
-        return self._moments(mean, squared(holes * self.components.variances), pushed)
+        return self._moments(mean, squared(absent * self.components.variances), pushed)
 
     def _moments(
         self, mean: Tensor, noise: Tensor, pushed: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Add the factors' share; ``noise`` and ``pushed`` are one a pattern."""
+        """Add the factors' moments; ``noise`` and ``pushed`` are one a pattern."""
         explained = torch.einsum(
             "bkl,bklh->bkh", self.posterior.mean, pushed[self.patterns.of_row]
         )
@@ -183,15 +185,15 @@ class FactorConditional(ConditionalMixture):
         )
         total = noise + variances.to(wide)  # (components, units, features)
         gap = centres.to(wide) - means
-        holes = (~self.patterns.observed).to(wide)  # (patterns, features)
+        missing = (~self.patterns.observed).to(wide)  # (patterns, features)
         row = self.patterns.of_row
         weighted = loadings / total[..., None]  # (components, units, features, rank)
-        diagonal = _sum_over_holes(
-            holes, gap.square() / total + total.log() + LOG_TWO_PI
+        diagonal = _sum_over_missing(
+            missing, gap.square() / total + total.log() + LOG_TWO_PI
         )[row]  # (batch, components, units)
-        pull = _sum_over_holes(holes, weighted * gap[..., None])[row]
+        pull = _sum_over_missing(missing, weighted * gap[..., None])[row]
         squares = weighted[..., None] * loadings[..., None, :]
-        stiffness = _sum_over_holes(holes, squares)  # (patterns, c, units, l, l)
+        stiffness = _sum_over_missing(missing, squares)  # (patterns, c, units, l, l)
         prior = self.posterior.cholesky.to(wide)[:, :, None]  # (patterns, c, 1, l, l)
         cholesky = torch.linalg.cholesky(prior @ prior.mT + stiffness)
         factor = self.posterior.mean.to(wide)[:, :, None, :, None]  # (b, c, 1, l, 1)
@@ -222,6 +224,6 @@ class FactorConditional(ConditionalMixture):
         return means + explained + self.components.variances.sqrt()[index] * rest
 
 
-def _sum_over_holes(holes: Tensor, table: Tensor) -> Tensor:
+def _sum_over_missing(missing: Tensor, table: Tensor) -> Tensor:
     """Sum (components, units, features, *) over the missing features of a pattern."""
-    return torch.einsum("ud,kjd...->ukj...", holes, table)
+    return torch.einsum("ud,kjd...->ukj...", missing, table)

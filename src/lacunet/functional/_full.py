@@ -1,4 +1,4 @@
-"""Full covariances: one Cholesky factor for every pattern of holes and component.
+"""Full covariances: one Cholesky factor for each component and missing pattern.
 
 A pattern's matrix is the covariance plus gamma on the observed cells, and the identity
 on the missing ones: every pattern has the same size, so all are factored in one batch.
@@ -11,11 +11,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacunet.functional._cells import Cells, Patterns, find_patterns, wide_dtype
 from lacunet.functional._diag import log_normal
 from lacunet.functional._mixture import ConditionalMixture, LinearMap
-from lacunet.functional._normal import LOG_TWO_PI
-from lacunet.functional._triangular import log_det, solve_lower, solve_transposed
+from lacunet.functional._ops import (
+    LOG_TWO_PI,
+    Cells,
+    Patterns,
+    find_patterns,
+    log_det,
+    solve_lower,
+    solve_transposed,
+    wide_dtype,
+)
 
 
 class FullComponents(NamedTuple):
@@ -70,7 +77,7 @@ def full_posterior(
     cholesky = torch.linalg.cholesky(covariances * both + diagonal)
     residual = (cells.values.to(means.dtype)[:, None] - means) * cells.observed[:, None]
     half, solution = _solve_by_pattern(cholesky, residual, patterns.of_row)
-    # The missing cells stand on the diagonal with a one: no share in the determinant.
+    # The missing cells stand on the diagonal with a one: no part in the determinant.
     volume = log_det(cholesky)[patterns.of_row]
     count = cells.observed.sum(-1, dtype=means.dtype)[:, None]
     quadratic = half.square().sum(-1) + count * LOG_TWO_PI
@@ -194,17 +201,19 @@ class FullConditional(ConditionalMixture):
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)[:, None]
         index = self.posterior.patterns.of_row
-        hole = 1.0 - self.posterior.patterns.observed.to(known.dtype)  # (p, features)
-        widths = variances.to(known.dtype) * hole[:, None] + (1.0 - hole)[:, None]
+        missing = 1.0 - self.posterior.patterns.observed.to(
+            known.dtype
+        )  # (p, features)
+        widths = variances.to(known.dtype) * missing[:, None] + (1.0 - missing)[:, None]
         spread = self.missing_covariances()[:, :, None]
         cholesky = torch.linalg.cholesky(
             spread + torch.diag_embed(widths)[:, None]
         )  # (patterns, c, units, f, f)
         gap = centres.to(known.dtype) - self.component_means()[:, :, None]
-        residual = gap * hole[index][:, None, None]  # (batch, c, units, features)
+        residual = gap * missing[index][:, None, None]  # (batch, c, units, features)
         half = solve_lower(cholesky[index], residual[..., None])
         volume = log_det(cholesky)[index]
-        count = hole.sum(-1)[index][:, None, None]
+        count = missing.sum(-1)[index][:, None, None]
         quadratic = half.square().sum((-2, -1)) + count * LOG_TWO_PI
         return known - 0.5 * quadratic - volume
 
@@ -247,7 +256,7 @@ def _missing_covariances(
 ) -> Tensor:
     """Compute (*, f, f) of the missing cells, zero where ``observed`` (*, f)."""
     present = observed.to(cholesky.dtype)
-    hole = 1.0 - present
-    spread = covariances.to(cholesky.dtype) * hole[..., None, :]
+    missing = 1.0 - present
+    spread = covariances.to(cholesky.dtype) * missing[..., None, :]
     half = solve_lower(cholesky, spread * present[..., :, None])
-    return spread * hole[..., :, None] - half.mT @ half
+    return spread * missing[..., :, None] - half.mT @ half

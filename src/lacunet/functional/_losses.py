@@ -1,4 +1,4 @@
-"""Losses over the observed cells of a target with holes."""
+"""Losses over the observed cells of an incomplete target."""
 
 from collections.abc import Callable
 from typing import Literal

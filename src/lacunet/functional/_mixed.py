@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacunet.functional._cells import Cells, wide_dtype
 from lacunet.functional._diag import DiagComponents, log_normal
 from lacunet.functional._factor import FactorComponents
 from lacunet.functional._full import FullComponents
 from lacunet.functional._mixture import ConditionalMixture, LinearMap
-from lacunet.functional._normal import LOG_TWO_PI, normal_cdf
+from lacunet.functional._ops import LOG_TWO_PI, Cells, normal_cdf, wide_dtype
 
 GaussianComponents = DiagComponents | FactorComponents | FullComponents
 
@@ -91,7 +90,7 @@ class MixedComponents(NamedTuple):
         """Return F_S: the observed levels are evidence for the Gaussian components."""
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
-        # To the Gaussian part, what the levels say is a prior that each row has.
+        # To the Gaussian part, the levels give a prior that each row has.
         prior = self.log_weights + self._evidence(levels, gamma)  # (batch, components)
         given = self.gaussian._replace(log_weights=prior).condition(numeric, noise)
         return MixedConditional(given.log_weights, cells, self, given)
@@ -157,8 +156,8 @@ class MixedConditional(ConditionalMixture):
         return torch.cat((self.gaussian.mean(), known), 1)
 
     def variance(self) -> Tensor:  # noqa: D102 - the same, without the large tensor
-        share = self.weights @ self.components.probabilities
-        spread = torch.where(self._levels.observed, 0.0, share * (1.0 - share))
+        frequency = self.weights @ self.components.probabilities
+        spread = torch.where(self._levels.observed, 0.0, frequency * (1.0 - frequency))
         return torch.cat((self.gaussian.variance(), spread), 1)
 
     def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
@@ -232,10 +231,10 @@ class MixedConditional(ConditionalMixture):
 
     def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
         n_groups = len(self.components.sizes)
-        shares = normal_cdf(noise[..., :n_groups])  # uniform
+        uniforms = normal_cdf(noise[..., :n_groups])  # uniform
         levels = [
-            _draw_level(p[0].exp(), index, share)
-            for p, share in zip(self._groups(), shares.unbind(-1), strict=True)
+            _draw_level(p[0].exp(), index, uniform)
+            for p, uniform in zip(self._groups(), uniforms.unbind(-1), strict=True)
         ]
         numeric = self.gaussian._draw(index, noise[..., n_groups:])
         return torch.cat((numeric, *(level.to(numeric.dtype) for level in levels)), -1)
@@ -271,12 +270,12 @@ def _log_normal_of_levels(centres: Tensor, variances: Tensor) -> Tensor:
     return -0.5 * (origin[:, None] + (1.0 - 2.0 * centres) / variances)
 
 
-def _draw_level(probabilities: Tensor, index: Tensor, share: Tensor) -> Tensor:
+def _draw_level(probabilities: Tensor, index: Tensor, uniform: Tensor) -> Tensor:
     """Draw one-hot levels (n, batch, levels) by the inverse distribution function.
 
-    The component ``index`` is (n, batch), the uniform ``share`` (n, batch or 1).
+    The component ``index`` is (n, batch), the uniform ``uniform`` (n, batch or 1).
     """
     ends = probabilities.cumsum(1)[index]  # (n, batch, levels)
-    level = (share[..., None] * ends[..., -1:] >= ends).sum(-1)
+    level = (uniform[..., None] * ends[..., -1:] >= ends).sum(-1)
     n_levels = ends.shape[-1]
     return functional.one_hot(level.clamp_max(n_levels - 1), n_levels)

@@ -1,15 +1,17 @@
-"""What every covariance type shares: the record of F_S, and mixing over components."""
+"""The conditional mixture of a batch, whatever the covariances, and mixing over it."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
 from lacunet._validation import check_positive_int
-from lacunet.functional._cells import Cells, wide_dtype
-from lacunet.functional._sobol import quasi_noise
+from lacunet.functional._ops import Cells, wide_dtype
 
 LinearMap = Callable[[Tensor], Tensor]
 
@@ -132,10 +134,10 @@ class ConditionalMixture(ABC):
         True
         """
         check_positive_int(n, "n")
-        share, noise = quasi_noise(n, self._noise_size, int(seed))
+        uniform, noise = quasi_noise(n, self._noise_size, int(seed))
         ends = self.weights.detach().to(wide_dtype(self.weights)).cumsum(1)
         # By the inverse distribution function; a component without weight is never hit.
-        targets = share.to(ends) * ends[:, -1:]  # (batch, n)
+        targets = uniform.to(ends) * ends[:, -1:]  # (batch, n)
         index = torch.searchsorted(ends, targets, right=True)
         index = index.clamp_max(ends.shape[1] - 1).T  # (n, batch)
         draws = self._draw(index, noise.to(self.cells.values)[:, None])
@@ -220,3 +222,39 @@ def mix(weights: Tensor, values: Tensor) -> Tensor:
     """
     trailing = (1,) * (values.ndim - weights.ndim)
     return (weights.view(*weights.shape, *trailing) * values).sum(dim=1)
+
+
+# Scrambling takes long in many dimensions, and few points are no better than random
+# ones in the last of them.
+SOBOL_DIMENSIONS = 1024
+
+_HALF_A_CELL = 2.0**-31  # of the grid that the points lie on
+
+
+def quasi_noise(n: int, size: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Return uniforms (n,) and standard normals (n, size), in float64 on the CPU.
+
+    They are the coordinates of a scrambled Sobol sequence; beyond its first dimensions
+    the normals are random ones. All of it follows from ``seed``.
+    """
+    even = min(size, SOBOL_DIMENSIONS - 1)
+    # A copy, as drawing moves the engine on.
+    engine = copy.deepcopy(_scrambled_engine(1 + even, seed))
+    points = engine.draw(n, dtype=torch.float64) + _HALF_A_CELL
+    # Torch rounds the first point in single precision: up to one.
+    points = points.clamp(_HALF_A_CELL, 1.0 - _HALF_A_CELL)
+    normals = torch.special.ndtri(points[:, 1:])
+    if size > even:
+        # Not the seed itself, which the scrambling has drawn from already.
+        generator = torch.Generator("cpu").manual_seed(seed + 1)
+        shape = (n, size - even)
+        rest = torch.randn(
+            shape, generator=generator, dtype=torch.float64, device="cpu"
+        )
+        normals = torch.cat((normals, rest), 1)
+    return points[:, 0], normals
+
+
+@lru_cache(maxsize=8)
+def _scrambled_engine(dimension: int, seed: int) -> SobolEngine:
+    return SobolEngine(dimension, scramble=True, seed=seed)

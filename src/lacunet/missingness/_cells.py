@@ -226,7 +226,7 @@ def _as_objects(values: Sequence[Any]) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas is not imported here, but where it is in use its NA can be told.
+    # pandas is not imported here, but where it is in use its NA is recognised.
     if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):
         return True
     # Of these, only not a number and not a time aren't equal to themselves.

@@ -31,7 +31,7 @@ class Loss(NamedTuple):
     Parameters
     ----------
     rate : float
-        The share of the values that can be lost.
+        The fraction of the values that can be lost.
     exact : bool
         Whether their number is given, or random.
     keep_one : bool
@@ -163,7 +163,7 @@ def _staying_columns(
 ) -> np.ndarray:
     """Return the columns that a loss at random depends on.
 
-    At most a share 1 - rate of the columns can stay. If all can lose values, half as
+    At most a fraction 1 - rate of the columns can stay. If all can lose values, half as
     many are drawn.
     """
     varying = np.flatnonzero(scores.any(0))
@@ -185,7 +185,7 @@ def _check_some_stay(rate: float, staying: np.ndarray, most: float) -> None:
     if rate >= most:
         msg = (
             f"Got rate={rate!r} with mechanism='mar', but expected less than "
-            f"{most:.3g}, the share of the values that are not in columns that stay. "
+            f"{most:.3g}, the fraction of values that are not in columns that stay. "
             f"Lower the rate, or name columns: the rate is then that of their values."
         )
         raise ValueError(msg)
@@ -262,10 +262,10 @@ def _censored(cells: Cells, loss: Loss, random_state: RandomState) -> np.ndarray
 
 def _monotone(cells: Cells, loss: Loss, random_state: RandomState) -> np.ndarray:
     steps = np.arange(1, len(cells.places) + 1)
-    shares = cells.observed[:, cells.places].sum(0) / cells.total
+    fractions = cells.observed[:, cells.places].sum(0) / cells.total
 
     def excess(hazard: float) -> float:
-        return float(shares @ -np.expm1(-hazard * steps) - loss.rate)
+        return float(fractions @ -np.expm1(-hazard * steps) - loss.rate)
 
     hazard = brentq(excess, 0, -2 * math.log1p(-loss.rate))
     # A row whose patience is an exponential number drops out where step times hazard

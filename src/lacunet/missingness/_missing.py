@@ -46,9 +46,9 @@ def drop_values(
       values by what stands there, with probability :math:`\sigma(2 s_{ij} + b_j)`. The
       score :math:`s_{ij} = \sum_k w_{jk} z_{ik}`, over the columns k that stay, has
       weights drawn from a normal distribution, scaled for a deviation of 1. With
-      ``columns``, all others stay; without, a share :math:`(1 - r) / 2` of the columns
-      is drawn, at least one. A value missing from a column that stays counts as its
-      mean.
+      ``columns``, all others stay; without, a fraction :math:`(1 - r) / 2` of the
+      columns is drawn, at least one. A value missing from a column that stays counts as
+      its mean.
     - "mnar", missing not at random by self-masking: a value is lost by what it is
       itself, a large one more likely, with probability :math:`\sigma(2 z_{ij} + b_j)`.
     - "censored", missing not at random by a quantile: each column loses its largest
@@ -72,8 +72,8 @@ def drop_values(
     X : array-like or frame of shape (n_samples, n_features)
         It is left as it is. Frames of pandas, polars and arrow stay such frames.
     rate : float, default=0.5
-        The share of the observed values of ``columns`` that is lost, in [0, 1). Values
-        that are missing already stay missing and don't count.
+        The fraction of the observed values of ``columns`` that is lost, in [0, 1).
+        Values that are missing already stay missing and don't count.
     mechanism : {"mcar", "mar", "mnar", "censored", "column", "monotone"}, \
             default="mcar"
         How it is decided what is lost.
@@ -119,11 +119,11 @@ def drop_values(
            [ 6.,  7., nan],
            [ 9., 10., nan]])
     """
-    share = _check_rate(rate)
+    fraction = _check_rate(rate)
     _check_mechanism(mechanism)
     table = as_table(X)
     cells = _read_cells(table, columns)
-    loss = Loss(share, exact, keep_one)
+    loss = Loss(fraction, exact, keep_one)
     lost = draw_lost(mechanism, cells, loss, own_stream(random_state))
     missing = without_cells(table, lost)
     return (missing, lost) if return_mask else missing
@@ -133,10 +133,10 @@ def _check_rate(rate: object) -> float:
     msg = f"Got rate={rate!r}, but expected a number of at least 0 and less than 1."
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
         raise TypeError(msg)
-    share = float(rate)
-    if not 0 <= share < 1:
+    fraction = float(rate)
+    if not 0 <= fraction < 1:
         raise ValueError(msg)
-    return share
+    return fraction
 
 
 def _check_mechanism(mechanism: object) -> None:

@@ -1,4 +1,4 @@
-"""Make a model take missing values: its first layer becomes the expected twin."""
+"""Make a model take missing values: its first layer becomes an expected one."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from lacunet.nn._activation import (
     ELEMENTWISE_MODULES,
 )
 from lacunet.nn._conv import ExpectedConv1d, ExpectedConv2d
-from lacunet.nn._density import check_density, check_gaussian_density
+from lacunet.nn._expected import check_density, check_gaussian_density
 from lacunet.nn._linear import ExpectedLinear
 
 Model = TypeVar("Model", bound=nn.Module)
-Twin = ExpectedLinear | ExpectedConv1d | ExpectedConv2d
+Counterpart = ExpectedLinear | ExpectedConv1d | ExpectedConv2d
 
 _LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d)
-# These pass values on as they are, holes too.
+# These pass values on as they are, missing ones too.
 _SHAPE_MODULES = (nn.Identity, nn.Flatten, nn.Unflatten)
 _SHAPE_FUNCTIONS: tuple[Any, ...] = (torch.flatten, torch.reshape, torch.squeeze)
 _SHAPE_METHODS = ("flatten", "reshape", "view", "squeeze", "unsqueeze", "contiguous")
@@ -47,8 +47,8 @@ def adapt(model: nn.Module, density: MixtureDensity) -> nn.Module:
     """Return a copy of a model that takes batches with missing values.
 
     The first ``Linear``, ``Conv1d`` or ``Conv2d`` and the activation after it become
-    their expected twin, with the same weights; all else stays. On complete batches the
-    copy gives what the model gives.
+    their expected counterpart, with the same weights; all else stays. On complete
+    batches the copy gives what the model gives.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def adapt(model: nn.Module, density: MixtureDensity) -> nn.Module:
     Raises
     ------
     AdaptError
-        If it can't be told which layer comes first, if a norm or dropout stands between
+        If it is not clear which layer comes first, if a norm or dropout stands between
         the layer and its activation, or if what follows has no expectation.
 
     Examples
@@ -93,7 +93,7 @@ def adapt(model: nn.Module, density: MixtureDensity) -> nn.Module:
         msg = f"Got a model that can't be copied ({error}), but expected one that can."
         raise AdaptError(msg) from error
     if isinstance(adapted, _LAYERS):
-        return _twin(adapted, density, "identity")
+        return _counterpart(adapted, density, "identity")
     if type(adapted) is nn.Sequential:
         return _adapt_sequential(adapted, density)
     return _adapt_traced(adapted, density)
@@ -122,8 +122,8 @@ def _adapt_sequential(model: nn.Sequential, density: MixtureDensity) -> nn.Modul
     activation = None if after is None else _activation_module(after.module)
     _check_uses(model, first.module, [place.module for place in places])
     _check_axis(activation, places, first, after)
-    twin = _twin(first.module, density, activation or "identity")
-    _replace_everywhere(model, first.module, twin)
+    counterpart = _counterpart(first.module, density, activation or "identity")
+    _replace_everywhere(model, first.module, counterpart)
     if after is not None and activation is not None:
         setattr(after.parent, after.name, nn.Identity())
     return model
@@ -194,19 +194,19 @@ def _adapt_traced(model: nn.Module, density: MixtureDensity) -> nn.Module:
     activation = None if follower is None else _activation_of(follower, traced)
     if moved and _has_channels(activation):
         raise AdaptError(_CHANNELS_MOVED)
-    twin = _twin(module, density, activation or "identity")
+    counterpart = _counterpart(module, density, activation or "identity")
     if follower is None or activation is None:
-        _replace_everywhere(model, module, twin)
+        _replace_everywhere(model, module, counterpart)
         return model
     if follower.op == "call_module":
         absorbed = traced.get_submodule(str(follower.target))
         if sum(called is absorbed for called in _called(traced)) == 1:
-            # In this order: the twin holds the activation that is taken out.
+            # In this order: the counterpart holds the activation that is taken out.
             _replace_everywhere(model, absorbed, nn.Identity())
-            _replace_everywhere(model, module, twin)
+            _replace_everywhere(model, module, counterpart)
             return model
     _check_fixed_graph(model, traced)
-    _replace_everywhere(traced, module, twin)
+    _replace_everywhere(traced, module, counterpart)
     follower.replace_all_uses_with(follower.all_input_nodes[0])
     traced.graph.erase_node(follower)
     traced.recompile()
@@ -218,7 +218,7 @@ def _trace(model: nn.Module) -> fx.GraphModule:
         return fx.symbolic_trace(model)
     except (fx.proxy.TraceError, TypeError, AttributeError, RuntimeError) as error:
         msg = (
-            f"Can't tell which layer of {type(model).__name__} comes first: torch.fx "
+            f"Cannot find the first layer of {type(model).__name__}: torch.fx "
             f"could not trace it ({error}). Put ExpectedLinear or ExpectedConv2d in "
             f"its place by hand: their from_linear and from_conv take the weights over."
         )
@@ -257,7 +257,7 @@ def _first_layer_node(traced: fx.GraphModule) -> fx.Node:
         names = ", ".join(node.name for node in inputs) or "none"
         msg = (
             f"Got a model that uses the inputs {names}, but expected one input: it "
-            f"can't be told which holds the missing values."
+            f"is unclear which holds the missing values."
         )
         raise AdaptError(msg)
     node: fx.Node = inputs[0]
@@ -266,7 +266,7 @@ def _first_layer_node(traced: fx.GraphModule) -> fx.Node:
         if len(users) != 1:
             names = ", ".join(sorted(user.name for user in users))
             msg = (
-                f"Can't tell which layer comes first: {node.name} goes to several "
+                f"Cannot find the first layer: {node.name} goes to several "
                 f"places ({names}), but expected one layer to meet the missing values."
             )
             raise AdaptError(msg)
@@ -295,7 +295,7 @@ def _follower(layer: fx.Node, traced: fx.GraphModule) -> tuple[fx.Node | None, b
         if len(users) > 1:
             names = ", ".join(sorted(user.name for user in users))
             msg = (
-                f"Can't tell the activation of {layer.name}: its output goes to "
+                f"Cannot determine the activation of {layer.name}: its output goes to "
                 f"several places ({names}), but expected one activation."
             )
             raise AdaptError(msg)
@@ -340,7 +340,9 @@ def _is_shape(node: fx.Node, traced: fx.GraphModule) -> bool:
     )
 
 
-def _twin(module: nn.Module, density: MixtureDensity, activation: Any) -> Twin:
+def _counterpart(
+    module: nn.Module, density: MixtureDensity, activation: Any
+) -> Counterpart:
     try:
         if isinstance(module, nn.Linear):
             return ExpectedLinear.from_linear(module, density, activation)
@@ -368,7 +370,7 @@ def _check_uses(model: nn.Module, layer: nn.Module, called: list[nn.Module]) -> 
         how = "whose weights are tied to another's" if tied else f"used {uses} times"
         msg = (
             f"Got a first {type(layer).__name__} {how}, but expected one with weights "
-            f"of its own that is used once: its twin would part them."
+            f"of its own that is used once: its counterpart would part them."
         )
         raise AdaptError(msg)
 

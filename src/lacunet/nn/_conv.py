@@ -1,4 +1,4 @@
-"""Convolutions over signals and images with holes."""
+"""Convolutions over signals and images with missing values."""
 
 import copy
 import math
@@ -13,15 +13,18 @@ from lacunet.density import GaussianMixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.functional._moments import missing_conv
 from lacunet.nn._activation import ActivationLike
-from lacunet.nn._density import check_gaussian_density, full_precision
-from lacunet.nn._layer import ExpectedLayer
-from lacunet.nn._twin import check_plain
+from lacunet.nn._expected import (
+    ExpectedLayer,
+    check_gaussian_density,
+    check_plain,
+    full_precision,
+)
 
 Sizes = int | Sequence[int]
 
 
 class _ExpectedConv(ExpectedLayer):
-    """What one and two axes share: a plain convolution, and its expected twin."""
+    """A convolution over one or two axes, and its expected counterpart."""
 
     _plain: ClassVar[type[nn.Conv1d | nn.Conv2d]]
 
@@ -106,7 +109,7 @@ class _ExpectedConv(ExpectedLayer):
         density: GaussianMixtureDensity,
         activation: ActivationLike = "relu",
     ) -> Self:
-        """Make the expected twin of a convolution, with a copy of its weights.
+        """Make the expected counterpart of a convolution, with a copy of its weights.
 
         Parameters
         ----------
@@ -175,7 +178,7 @@ class _ExpectedConv(ExpectedLayer):
         out: Tensor = self.convolution(values)
         return out
 
-    def missing_share(
+    def missing_moments(
         self, mixture: ConditionalMixture, shape: torch.Size
     ) -> tuple[Tensor, Tensor]:
         """Compute what the missing pixels add to mean and variance."""

@@ -105,7 +105,7 @@ class NetworkEnsemble(nn.Module):
     out_activation : str, torch.nn.Module or callable, default="identity"
         Of the outputs.
     dropout : float, default=0.0
-        Share of hidden units that are dropped in training, in front of each layer
+        Fraction of hidden units that are dropped in training, in front of each layer
         behind the first.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.

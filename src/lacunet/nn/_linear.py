@@ -1,4 +1,4 @@
-"""The first layer of a network whose batches have holes."""
+"""The first layer of a network whose batches have missing values."""
 
 import math
 from typing import Self
@@ -11,15 +11,13 @@ from lacunet._validation import check_batch, check_dtype, check_positive_int
 from lacunet.density import MixtureDensity
 from lacunet.functional import ConditionalMixture
 from lacunet.nn._activation import ActivationLike
-from lacunet.nn._density import full_precision
-from lacunet.nn._layer import ExpectedLayer
-from lacunet.nn._twin import check_plain, take_over
+from lacunet.nn._expected import ExpectedLayer, check_plain, full_precision, take_over
 
 
 class ExpectedLinear(ExpectedLayer):
     """A linear layer with its activation, expected over what is missing.
 
-    For a row with holes the density gives the distribution F_S of the missing cells,
+    For an incomplete row the density gives the distribution F_S of the missing cells,
     and the layer answers with ``E[activation(x @ weight.T + bias)], x ~ F_S`` (the
     paper's theorem 3.1). For a complete row that is the ordinary activation. Use it
     in place of the first ``Linear`` and its activation; the rest of the network stays
@@ -116,7 +114,7 @@ class ExpectedLinear(ExpectedLayer):
         density: MixtureDensity,
         activation: ActivationLike = "relu",
     ) -> Self:
-        """Make the expected twin of a linear layer, with a copy of its weights.
+        """Make the expected counterpart of a linear layer, with a copy of its weights.
 
         Parameters
         ----------
@@ -160,7 +158,7 @@ class ExpectedLinear(ExpectedLayer):
         """Apply weight and bias to rows in which 0 stands for missing."""
         return functional.linear(values, self.weight, self.bias)
 
-    def missing_share(
+    def missing_moments(
         self, mixture: ConditionalMixture, shape: torch.Size
     ) -> tuple[Tensor, Tensor]:
         """Compute what the missing cells, and the fact that they are, add."""

@@ -1,4 +1,4 @@
-"""Radial basis functions over rows with holes."""
+"""Radial basis functions over incomplete rows."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_batch, check_dtype, check_positive_int
 from lacunet.density import MixtureDensity
-from lacunet.nn._density import check_density, full_precision
+from lacunet.nn._expected import check_density, full_precision
 
 
 class ExpectedRBF(nn.Module):

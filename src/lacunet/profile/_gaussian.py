@@ -86,10 +86,9 @@ def _make_step(X: Floats) -> _Step:
     """Return what gives the log likelihood of a point, and the point EM goes to."""
     import torch
 
-    from lacunet.density._em import expect_all, split_blocks
-    from lacunet.density._steps import STEPS
+    from lacunet.density._em import STEPS, expect_all, split_blocks
     from lacunet.functional import FullComponents
-    from lacunet.functional._cells import split_cells
+    from lacunet.functional._ops import split_cells
 
     full = STEPS["full"]
     blocks = split_blocks(split_cells(torch.from_numpy(X)), "full", size=X.shape[1])
