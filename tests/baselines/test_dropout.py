@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from small import frame, numbers
+from small import check_network, frame, numbers
 
 from lacunet import IncompleteGaussianMixture, LacunetRBFClassifier
 from lacunet.baselines._dropout import InputDropout
@@ -47,7 +47,7 @@ single_members = pytest.mark.filterwarnings("ignore:Got classes with one row onl
     ]
 )
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_scikit_learn_check(estimator, check):
     [DropoutMLPClassifier(), DropoutMLPRegressor(), DropoutAutoencoder()]
 )
 def test_scikit_learn_check_of_the_defaults(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 # --- the rule itself

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from small import numbers
+from small import check_network, numbers
 
 from lacunet.baselines._filled import FilledAutoencoder
 from lacunet.baselines._neighbours import NeighbourImputer
@@ -34,14 +34,14 @@ few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few to hold any b
 @few_rows
 @parametrize_with_checks([autoencoder()])
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 @pytest.mark.slow
 @few_rows
 @parametrize_with_checks([FilledAutoencoder()])
 def test_scikit_learn_check_of_the_defaults(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 def test_holes_are_filled_better_than_by_the_mean():
