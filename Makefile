@@ -5,9 +5,12 @@ ENV := .venv/.installed
 PYTEST_ARGS ?= # for instance -m slow
 # One thread a process: the tests are many small products, and there are two processes.
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# The tests whose numbers come from matrix products, which every CPU rounds its own way.
+NUMERIC_TESTS := $(addprefix tests/,functional density nn estimators baselines)
+OLD_KERNELS := OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-estimators results docs
+.PHONY: help demo test test-kernels check format bench bench-estimators results docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +20,12 @@ demo: $(ENV) ## profile, fit and predict on a real incomplete table; writes demo
 
 test: check ## check, then run tests, doctests and the README's code blocks
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+test-kernels: $(ENV) ## run the numeric tests under other CPU kernels
+	$(TEST_ENV) $(OLD_KERNELS) $(BIN)/python -m pytest -n 2 $(NUMERIC_TESTS)
+	if grep -qs avx512f /proc/cpuinfo; then \
+	  $(TEST_ENV) OPENBLAS_CORETYPE=SkylakeX $(BIN)/python -m pytest -n 2 $(NUMERIC_TESTS); \
+	fi
 
 check: $(ENV) ## format, lint, types and the layer rule, changing nothing
 	$(BIN)/ruff format --check .

@@ -2,9 +2,11 @@
 
 import datetime
 import functools
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import estimator_checks
 
 from lacunet import (
     IncompleteGaussianMixture,
@@ -105,3 +107,18 @@ def cells(frame):
 def history_of(model):
     """Return the records of training but for the seconds, which no one can repeat."""
     return [record[:4] for record in getattr(model, "history_", [])]
+
+
+def check_network(estimator, check):
+    """Run a check of scikit-learn, as exactly as networks in single precision allow.
+
+    A CPU may round a row's products by where it stands, and among how many.
+    """
+
+    def loosen(compare):
+        return lambda *args, **options: compare(*args, **{**options, "atol": 1e-5})
+
+    names = ("assert_allclose", "assert_allclose_dense_sparse")
+    loose = {name: loosen(getattr(estimator_checks, name)) for name in names}
+    with mock.patch.multiple(estimator_checks, **loose):
+        check(estimator)

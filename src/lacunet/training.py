@@ -167,7 +167,7 @@ def train(
         Source of the order of the rows, and of what the task draws.
     store : Store, optional
         Read before the first epoch and written after each one: training that was
-        killed goes on from there, to the result it would have had.
+        killed goes on from there, to the result it would have had on this machine.
     verbose : bool, default=False
         Show a progress bar.
 

@@ -190,12 +190,19 @@ def gaussian_rows(n):
 
 def test_steps_of_the_block_teach_a_linear_head_to_use_correlations():
     X, y = gaussian_rows(800)
-    options = {"mlp_depth": 0, "lr": 0.02, "max_epochs": 20, "random_state": 0}
+    options = {"mlp_depth": 0, "lr": 0.02, "max_epochs": 60}
     flat, deep = (
-        NeuMissRegressor(depth, **options).fit(X[:400], y[:400]) for depth in (0, 5)
+        np.mean(
+            [
+                NeuMissRegressor(depth, **options, random_state=seed)
+                .fit(X[:400], y[:400])
+                .score(X[400:], y[400:])
+                for seed in range(3)
+            ]
+        )
+        for depth in (0, 5)
     )
-    scores = [model.score(X[400:], y[400:]) for model in (flat, deep)]
-    assert scores[1] > scores[0] + 0.05
+    assert deep > flat + 0.05  # about 0.12, and 0.07 for the worst seed
 
 
 def test_classes_are_learned_from_rows_with_holes():
@@ -254,7 +261,7 @@ def test_predictions_are_those_of_the_module_for_standardised_rows():
         expected = model.module_(torch.from_numpy(x)).softmax(1).numpy()
     np.testing.assert_allclose(model.predict_proba(X), expected)
     alone = np.vstack([model.predict_proba(row[None]) for row in X])
-    np.testing.assert_allclose(alone, expected, rtol=1e-12)
+    np.testing.assert_allclose(alone, expected, atol=1e-10)
 
 
 def test_targets_on_another_scale_are_predicted_on_that_scale():

@@ -160,12 +160,19 @@ def test_where_less_is_hidden_observed_values_are_given_back_more_exactly():
     given = np.where(holes, np.nan, X)
     options = {"scale": "none", "lr": 5e-3, "max_epochs": 15}
 
-    def errors(fraction):
-        model = autoencoder(mask_augmentation=0.5, masked_fraction=fraction, **options)
-        return np.square(model.fit(given).reconstruct(given) - X)
+    def error(fraction, seed):
+        model = autoencoder(
+            mask_augmentation=0.5,
+            masked_fraction=fraction,
+            random_state=seed,
+            **options,
+        )
+        return np.square(model.fit(given).reconstruct(given) - X)[~holes].mean()
 
-    always, seldom = errors(1.0), errors(0.1)
-    assert seldom[~holes].mean() < always[~holes].mean()
+    always, seldom = (
+        np.mean([error(fraction, seed) for seed in range(3)]) for fraction in (1.0, 0.1)
+    )
+    assert seldom < always
 
 
 @pytest.mark.parametrize(
@@ -182,14 +189,15 @@ def test_an_image_shape_that_does_not_fit_is_refused(shape, message):
         autoencoder(image_shape=shape).fit(np.zeros((20, 64)))
 
 
-def test_a_cycle_runs_to_its_end_and_beats_as_many_epochs_at_one_rate():
+def test_a_cycle_runs_to_its_end_and_learns_at_a_rate_too_high_to_be_kept():
     X, _ = line()
-    options = {"hidden_layer_sizes": (16, 1, 16), "max_epochs": 30, "lr": 0.03}
-    losses = {}
-    for schedule in ("constant", "one-cycle"):
-        model = autoencoder(schedule=schedule, **options).fit(X)
-        losses[schedule] = min(record.valid_loss for record in model.history_)
+    options = {"hidden_layer_sizes": (16, 1, 16), "max_epochs": 30, "lr": 0.2}
+    losses = {"constant": [], "one-cycle": []}
+    for schedule, found in losses.items():
+        for seed in range(3):
+            model = autoencoder(schedule=schedule, random_state=seed, **options).fit(X)
+            found.append(min(record.valid_loss for record in model.history_))
     assert len(model.history_) == 30
-    assert losses["one-cycle"] < losses["constant"]
+    assert min(losses["one-cycle"]) < 0.5 * min(losses["constant"])
     with pytest.raises(ValueError, match="schedule"):
         autoencoder(schedule="cosine").fit(X)

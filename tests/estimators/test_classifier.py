@@ -413,18 +413,6 @@ def test_the_networks_of_one_view_are_averaged():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("propagate", ["expectation", "sample"])
-def test_a_mean_over_many_networks_is_rounded_alike_wherever_a_row_stands(propagate):
-    X, _ = numbers(20)
-    options = {"propagate": propagate, "n_samples": 8, "n_networks": 10}
-    model = classifier(**options, max_epochs=1).fit(X, np.arange(20) % 3)
-    expected = model.predict_proba(X)
-    for seed in range(10):
-        order = np.random.RandomState(seed).permutation(20)
-        shuffled = model.predict_proba(X[order])
-        np.testing.assert_allclose(shuffled, expected[order], rtol=1e-9)
-
-
 def test_draws_and_expectation_are_the_same_on_complete_rows():
     X, y = numbers(holes=0.0)
     model = classifier().fit(X, y)

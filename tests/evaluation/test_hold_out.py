@@ -87,9 +87,8 @@ def test_ours_has_learned_from_the_other_rows_alone(found, table, parts):
     same = classifier().fit(X.iloc[train], y[train], X_unlabelled=unlabelled)
     same.on_unseen_missing = "use"
     shares = same.predict_proba(X.iloc[test])
-    assert found.scores["lacunet"] == score(
-        "classification", y[test], shares, ["ill", "well"]
-    )
+    expected = score("classification", y[test], shares, ["ill", "well"])
+    assert found.scores["lacunet"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_others_have_learned_from_the_same_rows(found, table, parts):
@@ -202,7 +201,7 @@ def test_a_column_is_lost_when_it_is_hidden_in_the_rows_held_out(found, table, p
     for each in found.importance.columns:
         shares = found.model.predict_proba(X.assign(**{each.name: None}))
         lost = log_loss(y, shares) - found.scores["lacunet"]["log_loss"]
-        assert each.lost.value == pytest.approx(lost, abs=1e-9)
+        assert each.lost.value == pytest.approx(lost, abs=1e-5)
 
 
 def test_columns_without_holes_and_without_values_are_named(table):

@@ -113,7 +113,7 @@ class NeuMissNetwork(TableBaseline):
                 torch.Generator().manual_seed(seeds[2]),
                 verbose=bool(self.verbose),
             )
-        # In double precision a row alone has the prediction that it has among others.
+        # In double precision a row alone is predicted as among others, to 1e-12 or so.
         self.module_ = module.cpu().double()
         return self
 

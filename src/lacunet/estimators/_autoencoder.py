@@ -190,7 +190,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
             Rows to validate on instead of rows held back from ``X``.
         checkpoint : str or PathLike, default=None
             File that training is written to after each epoch. If it is there already,
-            training goes on from it, to the same result.
+            training goes on from it, to the same result on the same machine.
 
         Returns
         -------

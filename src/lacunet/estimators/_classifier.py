@@ -64,7 +64,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
             Rows without a label, which teach the density.
         checkpoint : str or PathLike, default=None
             File that training is written to after each epoch. If it is there already,
-            training goes on from it, to the same result.
+            training goes on from it, to the same result on the same machine.
 
         Returns
         -------

@@ -40,7 +40,8 @@ def load(path: AnyPath, *, device: str | None = None) -> Any:
     Returns
     -------
     estimator
-        As it was fitted. On the same machine its predictions are the same to the bit.
+        As it was fitted. For the same rows at once its predictions are the same, to the
+        bit on the same machine and but for rounding on another.
 
     Examples
     --------

@@ -43,8 +43,9 @@ from lacunet.estimators._table import TableEncoder
 from lacunet.estimators._task import Criterion
 from lacunet.training import Epoch
 
-# Products of fewer rows are taken another way, and rounded otherwise: a row alone would
-# not have the prediction that it has among others.
+# Most CPUs take products of fewer rows another way, and round them otherwise. Padded, a
+# row alone has nearly always the very prediction that it has among others; no BLAS
+# promises more than that the two agree up to rounding.
 _FEW_ROWS = 16
 
 

@@ -218,7 +218,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
             Rows without a target, which teach the density.
         checkpoint : str or PathLike, default=None
             File that training is written to after each epoch. If it is there already,
-            training goes on from it, to the same result.
+            training goes on from it, to the same result on the same machine.
 
         Returns
         -------

@@ -104,10 +104,10 @@ class ConditionalMixture(ABC):
         """Draw the missing cells ``n`` times, spread more evenly than chance would.
 
         Every row is drawn from the same points of a scrambled Sobol sequence: its draws
-        depend on the row, ``n`` and ``seed`` alone, not on the rest of the batch. A
-        mean of a smooth function over them is closer to its expectation than one over
-        as many draws of :meth:`sample`; powers of two are the best choice for ``n``.
-        The draws of two rows are not independent.
+        depend on the row, ``n`` and ``seed`` alone, not on the rest of the batch,
+        up to rounding. A mean of a smooth function over them is closer to its
+        expectation than one over as many draws of :meth:`sample`; powers of two are the
+        best choice for ``n``. The draws of two rows are not independent.
 
         Parameters
         ----------

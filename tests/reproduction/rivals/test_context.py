@@ -11,7 +11,7 @@ from reproduction.rivals._two_heads import NO_CLASS, two_heads
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from small import frame, numbers
+from small import check_network, frame, numbers
 
 from lacunet import IncompleteGaussianMixture, LacunetRBFClassifier
 from lacunet.baselines._plain import plain_network
@@ -58,7 +58,7 @@ single_members = pytest.mark.filterwarnings("ignore:Got classes with one row onl
     ]
 )
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_scikit_learn_check(estimator, check):
 @single_members
 @parametrize_with_checks([ContextEncoder(), ContextEncoderClassifier()])
 def test_scikit_learn_check_of_the_defaults(estimator, check):
-    check(estimator)
+    check_network(estimator, check)
 
 
 # --- what complete rows there are

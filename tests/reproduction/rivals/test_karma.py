@@ -139,7 +139,7 @@ def test_predictions_in_blocks_are_those_at_once(monkeypatch):
     model = KarmaSVC().fit(X, y)
     whole = model.decision_function(X)
     monkeypatch.setattr(_karma, "_BLOCK_BUDGET", 7 * 60)
-    np.testing.assert_allclose(model.decision_function(X), whole, rtol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-10)
 
 
 def test_values_far_out_have_a_class():
