@@ -1,18 +1,19 @@
-"""A model judged on rows held out, made up: nothing is fitted."""
+"""Evaluations on held-out rows, made up: nothing is fitted."""
 
 import dataclasses
 
 from lacunet import LacunetClassifier, LacunetRegressor
-from lacunet.evaluation import HoldOut, TableFacts
-from lacunet.evaluation._hold_out_record import ClassRows, LearningStep
-from lacunet.evaluation._holes_and_error import HoleBin
-from lacunet.evaluation._importance import ColumnLoss, Importance
-from lacunet.evaluation._losses import Estimate
-from lacunet.evaluation._reliability import (
+from lacunet.evaluation import Estimate, HoldOut, TableFacts
+from lacunet.evaluation._hold_out import (
     Agreement,
     AgreementBin,
-    Reliability,
-    ReliabilityBin,
+    Calibration,
+    CalibrationBin,
+    ClassRows,
+    ColumnLoss,
+    Importance,
+    LearningStep,
+    MissingBin,
 )
 from lacunet.tables import ColumnInfo
 
@@ -20,10 +21,10 @@ EVIL = "<script>alert(1)</script>"
 
 
 def make_classification(**changes):
-    """Return what is known of a classifier that is good at all it does."""
+    """Return the evaluation of a classifier without a weakness."""
     bins = (
-        ReliabilityBin(60, 0.2, 0.15, 0.08, 0.26),
-        ReliabilityBin(60, 0.9, 0.9, 0.8, 0.95),
+        CalibrationBin(60, 0.2, 0.15, 0.08, 0.26),
+        CalibrationBin(60, 0.9, 0.9, 0.8, 0.95),
     )
     made = HoldOut(
         task="classification",
@@ -49,13 +50,13 @@ def make_classification(**changes):
         max_epochs=200,
         time_limit=None,
         learning=tuple(LearningStep(i, 1 / i, 1.1 / i, i < 20) for i in range(1, 35)),
-        reliability={
-            "lacunet": Reliability(bins, 0.025, 0.03, 0.6),
-            "hgb": Reliability(bins, 0.025, 0.03, 0.6),
+        calibration={
+            "lacunet": Calibration(bins, 0.025, 0.03, 0.6),
+            "hgb": Calibration(bins, 0.025, 0.03, 0.6),
         },
         agreement={},
         mean_confidence=0.91,
-        by_holes=_make_holes(),
+        by_missing=_make_missing(),
         importance=_make_importance(),
         confusion=((44, 6), (6, 64)),
         never_missing=(),
@@ -67,7 +68,7 @@ def make_classification(**changes):
 
 
 def make_regression(**changes):
-    """Return what is known of a regressor that is good at all it does."""
+    """Return the evaluation of a regressor without a weakness."""
     quantiles = (-20.0, -10.0, 0.0, 12.0, 25.0)
     bins = (
         AgreementBin(60, 80.0, 81.0, quantiles),
@@ -85,7 +86,7 @@ def make_regression(**changes):
         "scores": scores,
         "estimates": {k: Estimate(s["rmse"], 3.0) for k, s in scores.items()},
         "leads": {"hgb": Estimate(2.0, 3.0), "trivial": Estimate(20.0, 3.0)},
-        "reliability": {},
+        "calibration": {},
         "agreement": {"lacunet": agreement, "hgb": agreement},
         "mean_confidence": None,
         "confusion": (),
@@ -94,12 +95,12 @@ def make_regression(**changes):
     return make_classification(**{**settings, **changes})
 
 
-def _make_holes():
+def _make_missing():
     losses = [
         {"lacunet": Estimate(v, 0.05), "hgb": Estimate(v + 0.1, 0.06)}
         for v in (0.28, 0.32)
     ]
-    return (HoleBin(0, 0, 70, losses[0]), HoleBin(1, 3, 50, losses[1]))
+    return (MissingBin(0, 0, 70, losses[0]), MissingBin(1, 3, 50, losses[1]))
 
 
 def _make_importance():

@@ -36,7 +36,7 @@ def test_a_model_with_its_card_is_written(call, table, tmp_path):
     assert str(tmp_path) not in card
 
 
-def test_a_person_reads_types_target_and_scores(call, table):
+def test_types_target_and_scores_are_printed(call, table):
     result = fit(call, table)
     said = result.stdout
     for name, kind in (("age", "integer"), ("town", "category"), ("score", "number")):
@@ -45,7 +45,7 @@ def test_a_person_reads_types_target_and_scores(call, table):
     counts = make_table()["ill"].value_counts()
     classes = f"no ({counts['no']}), yes ({counts['yes']})"
     assert f"Target 'ill': classification, classes {classes}." in said
-    assert "On 12 rows held out:" in said
+    assert "On 12 held-out rows:" in said
     for model in ("lacunet", "HistGradientBoosting", "trivial model"):
         (line,) = [each for each in said.splitlines() if each.startswith(f"{model} ")]
         assert len(line.removeprefix(model).split()) == 4
@@ -55,23 +55,23 @@ def test_a_person_reads_types_target_and_scores(call, table):
 def test_numbers_are_predicted(call, table, tmp_path):
     result = fit(call, table, "--json", target="cost")
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["task"] == "regression"
-    assert set(told["scores"]["lacunet"]) == {"rmse", "r2"}
+    answer = json.loads(result.stdout)
+    assert answer["task"] == "regression"
+    assert set(answer["scores"]["lacunet"]) == {"rmse", "r2"}
     assert isinstance(load(tmp_path / "m"), LacunetRegressor)
 
 
 def test_the_task_can_be_chosen(call, tmp_path):
     table = make_table().assign(grade=np.arange(60) % 3)
     save_csv(table, tmp_path / "t.csv")
-    told = json.loads(fit(call, tmp_path / "t.csv", "--json", target="grade").stdout)
-    assert told["task"] == "classification"
+    answer = json.loads(fit(call, tmp_path / "t.csv", "--json", target="grade").stdout)
+    assert answer["task"] == "classification"
     given = ("--json", "--force", "--task", "regression")
-    told = json.loads(fit(call, tmp_path / "t.csv", *given, target="grade").stdout)
-    assert told["task"] == "regression"
+    answer = json.loads(fit(call, tmp_path / "t.csv", *given, target="grade").stdout)
+    assert answer["task"] == "regression"
 
 
-def test_rows_without_a_target_are_counted_and_taught(call, tmp_path, monkeypatch):
+def test_rows_without_a_target_are_counted_and_used(call, tmp_path, monkeypatch):
     table = make_table()
     table.loc[:9, "ill"] = None
     save_csv(table, tmp_path / "t.csv")
@@ -85,11 +85,11 @@ def test_rows_without_a_target_are_counted_and_taught(call, tmp_path, monkeypatc
     monkeypatch.setattr(LacunetClassifier, "fit", record)
     result = fit(call, tmp_path / "t.csv")
     assert result.exit_code == 0, result.output
-    assert "10 rows have no target" in result.stdout
-    assert seen == [(40, 10), (50, 10)]  # once to be judged, once to be kept
+    assert "Without a target: 10 rows" in result.stdout
+    assert seen == [(40, 10), (50, 10)]  # once to evaluate, once to keep
 
 
-def test_the_judged_model_is_kept_if_asked(call, table, monkeypatch):
+def test_the_evaluated_model_is_kept_if_asked(call, table, monkeypatch):
     sizes = []
     fitted = LacunetClassifier.fit
 
@@ -148,7 +148,7 @@ def test_what_was_fitted_predicts(call, table, tmp_path):
 
 
 @pytest.mark.parametrize("order", ["%d/%m/%Y", "%m/%d/%Y"])
-def test_days_and_months_of_new_rows_are_told_by_training(call, tmp_path, order):
+def test_the_order_of_days_and_months_is_that_of_training(call, tmp_path, order):
     days = pd.Series(pd.date_range("2021-01-01", periods=60))
     frame = make_table()[["age", "score", "ill"]]
     save_csv(frame.assign(when=days.dt.strftime(order)), tmp_path / "t.csv")
@@ -186,7 +186,7 @@ def test_a_column_without_a_value_in_rows_with_a_target_is_no_hindrance(call, tm
         ({"ill": np.full(60, 1.0)}, "one class"),
     ],
 )
-def test_targets_that_teach_nothing_are_refused(call, tmp_path, changes, words):
+def test_targets_without_information_are_refused(call, tmp_path, changes, words):
     save_csv(make_table().assign(**changes), tmp_path / "t.csv")
     result = fit(call, tmp_path / "t.csv")
     assert result.exit_code == 1
@@ -194,7 +194,7 @@ def test_targets_that_teach_nothing_are_refused(call, tmp_path, changes, words):
     assert not (tmp_path / "m").exists()
 
 
-def test_an_unknown_target_is_told_with_those_that_are_near(call, table):
+def test_an_unknown_target_is_refused_with_close_names(call, table):
     result = fit(call, table, target="il")
     assert result.exit_code == 1
     assert "'ill'" in result.stderr
@@ -208,10 +208,10 @@ def test_a_folder_of_the_user_is_never_replaced(call, table, tmp_path):
     assert result.exit_code == 1
     assert "thesis.tex" in result.stderr
     assert (tmp_path / "m/thesis.tex").read_text() == "mine"
-    assert "Fitting" not in result.stderr  # told before any work
+    assert "Fitting" not in result.stderr  # before any work
 
 
-def test_a_place_that_can_not_be_written_to_is_told_before_any_work(call, table):
+def test_a_place_that_can_not_be_written_to_is_refused_before_any_work(call, table):
     result = call("fit", table, "--target", "ill", "-o", table.parent / "no/m", *SMALL)
     assert result.exit_code == 1
     assert "Make" in result.stderr

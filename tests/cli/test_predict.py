@@ -62,7 +62,7 @@ def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
     pd.testing.assert_frame_equal(said[["id", "cost"]], make_table()[["id", "cost"]])
 
 
-def test_kept_cells_stand_as_in_the_table(call, folder, tmp_path):
+def test_kept_cells_are_copied_as_they_are(call, folder, tmp_path):
     text = "key,age,town,score\n9007199254740993,041,Rome,1.50\n,42,Bonn,0.5\n"
     (tmp_path / "new.csv").write_text(text)
     names = ("--keep", "key", "--keep", "age", "--keep", "score", "--keep", "key")
@@ -78,7 +78,7 @@ def test_kept_cells_stand_as_in_the_table(call, folder, tmp_path):
     ]
 
 
-def test_what_training_had_not_is_told_once(call, folder, tmp_path):
+def test_what_training_had_not_is_warned_of_once(call, folder, tmp_path):
     lines = ["age,town,score", "41,Oslo,1", "42,Rome,", "43,,2", "44,Oslo,"]
     (tmp_path / "new.csv").write_text("\n".join(lines))
     result = call("predict", folder / "m", tmp_path / "new.csv")
@@ -86,13 +86,13 @@ def test_what_training_had_not_is_told_once(call, folder, tmp_path):
     assert result.stderr.splitlines() == [
         "Warning: levels of 'town' that the model has not seen count as missing, such "
         "as 'Oslo'.",
-        "Warning: missing in some rows and in none of training, so that nothing was "
-        "learned of it: 'score'.",
+        "Warning: missing in some rows but in none of training, so that nothing was "
+        "learned about that: 'score'.",
         "Predicted 4 rows.",
     ]
 
 
-def test_a_model_that_refuses_new_holes_does_so_here(call, tmp_path):
+def test_a_model_that_refuses_newly_missing_values_does_so_here(call, tmp_path):
     save_model(tmp_path / "m")
     strict = load(tmp_path / "m").set_params(on_unseen_missing="raise")
     strict.save(tmp_path / "strict")
@@ -121,12 +121,12 @@ def test_standard_input_is_read(call, folder, tmp_path):
     assert result.stdout == there
 
 
-def test_json_tells_of_rows_and_columns(call, folder, tmp_path):
+def test_json_counts_rows_and_names_columns(call, folder, tmp_path):
     save_csv(make_table(), tmp_path / "new.csv")
     out = tmp_path / "out.csv"
     given = ("predict", folder / "m", tmp_path / "new.csv", "--json")
-    told = json.loads(call(*given, "-o", out).stdout)
-    assert told == {
+    answer = json.loads(call(*given, "-o", out).stdout)
+    assert answer == {
         "rows": 60,
         "output": str(out),
         "missing": [],

@@ -1,5 +1,3 @@
-"""Models fitted on some rows and judged by the others."""
-
 import json
 
 import numpy as np
@@ -11,9 +9,18 @@ from sklearn.metrics import accuracy_score, log_loss
 from lacunet import IncompleteGaussianMixture, LacunetClassifier
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
 from lacunet.evaluation import METRICS, hold_out, score
-from lacunet.evaluation._splitting import split_rows
+from lacunet.evaluation import _hold_out as module
+from lacunet.evaluation._hold_out import (
+    compare_by_missing,
+    equal_bins,
+    find_agreement,
+    find_calibration,
+    find_importance,
+)
+from lacunet.evaluation._scores import compare_losses
+from lacunet.evaluation._target import split_rows
 
-# Fits in a moment: what is judged need not be good.
+# Fits in a moment: the model need not be good.
 QUICK = {
     "n_networks": 1,
     "max_epochs": 2,
@@ -30,7 +37,7 @@ def regressor(**options):
     return small.regressor(**{**QUICK, **options})
 
 
-def judge(X, y, task="classification", **options):
+def evaluate(X, y, task="classification", **options):
     model = classifier() if task == "classification" else regressor()
     return hold_out(model, X, y, task=task, **options)
 
@@ -55,7 +62,7 @@ def steps():
 def found(table, steps):
     X, y = table
     unlabelled, _ = small.frame(20, seed=1)
-    return judge(X, y, X_unlabelled=unlabelled, random_state=3, on_step=steps.append)
+    return evaluate(X, y, X_unlabelled=unlabelled, random_state=3, on_step=steps.append)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +71,7 @@ def number():
     X, _ = small.numbers(60)
     frame = pd.DataFrame(X, columns=[*"abcd"])
     y = np.nan_to_num(X[:, 0]) * 10
-    return frame, y, judge(frame, y, "regression")
+    return frame, y, evaluate(frame, y, "regression")
 
 
 # --- rows and models
@@ -80,23 +87,25 @@ def test_rows_are_counted(found, parts, table):
     assert list(counts) == ["ill", "well"]
 
 
-def test_ours_has_learned_from_the_other_rows_alone(found, table, parts):
+def test_ours_was_fitted_on_the_other_rows_alone(found, table, parts):
     X, y = table
     train, test = parts
     unlabelled, _ = small.frame(20, seed=1)
     same = classifier().fit(X.iloc[train], y[train], X_unlabelled=unlabelled)
     same.on_unseen_missing = "use"
-    shares = same.predict_proba(X.iloc[test])
-    expected = score("classification", y[test], shares, ["ill", "well"])
+    probabilities = same.predict_proba(X.iloc[test])
+    expected = score("classification", y[test], probabilities, ["ill", "well"])
     assert found.scores["lacunet"] == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_others_have_learned_from_the_same_rows(found, table, parts):
+def test_the_others_were_fitted_on_the_same_rows(found, table, parts):
     X, y = table
     train, test = parts
     trees = BoostedClassifier("hgb", random_state=3).fit(X.iloc[train], y[train])
-    shares = trees.predict_proba(X.iloc[test])
-    assert found.scores["hgb"]["log_loss"] == pytest.approx(log_loss(y[test], shares))
+    probabilities = trees.predict_proba(X.iloc[test])
+    assert found.scores["hgb"]["log_loss"] == pytest.approx(
+        log_loss(y[test], probabilities)
+    )
     frequent = (y[train] == "well").mean()
     trivial = np.tile([1 - frequent, frequent], (len(test), 1))
     expected = log_loss(y[test], trivial)
@@ -126,23 +135,23 @@ def test_the_model_that_was_given_is_left_alone_and_the_fitted_one_is_returned(t
     found = hold_out(model, X[:30], y[:30], task="classification")
     assert not hasattr(model, "density_")
     assert found.model is not model
-    assert found.model.on_unseen_missing == "raise"  # but judging used them
+    assert found.model.on_unseen_missing == "raise"  # but the evaluation used them
     assert found.model.classes_.tolist() == ["ill", "well"]
 
 
-def test_steps_are_told(found, steps):
+def test_steps_are_reported(found, steps):
     assert steps == [
         "fitting lacunet on 72 rows",
         "fitting HistGradientBoosting on 72 rows",
         "fitting trivial model on 72 rows",
-        "judging by 18 rows",
+        "scoring on 18 held-out rows",
         "hiding one column after the other",
     ]
     assert set(found.seconds) == {"lacunet", "hgb", "trivial"}
     assert min(found.seconds.values()) > 0
 
 
-# --- what is told of them
+# --- the evaluation
 
 
 @pytest.mark.parametrize("task", METRICS)
@@ -156,7 +165,7 @@ def test_scores_and_leads_go_together(task, found, number):
         assert lead.value == pytest.approx(gap)
 
 
-def test_classes_that_were_chosen_are_counted(found, table, parts):
+def test_the_confusion_matrix_counts_held_out_rows(found, table, parts):
     right = sum(found.confusion[i][i] for i in range(2))
     assert right / 18 == pytest.approx(found.scores["lacunet"]["accuracy"])
     y = table[1][parts[1]]
@@ -166,11 +175,11 @@ def test_classes_that_were_chosen_are_counted(found, table, parts):
     ]
 
 
-def test_reliability_is_of_the_second_class(found, table, parts):
+def test_calibration_is_of_the_second_class(found, table, parts):
     X, y = table[0].iloc[parts[1]], table[1][parts[1]]
     found.model.on_unseen_missing = "use"
     said = found.model.predict_proba(X)[:, 1]
-    bins = found.reliability["lacunet"].bins
+    bins = found.calibration["lacunet"].bins
     assert sum(each.n_rows for each in bins) == 18
     predicted = sum(each.n_rows * each.predicted for each in bins)
     assert predicted == pytest.approx(said.sum())
@@ -178,19 +187,19 @@ def test_reliability_is_of_the_second_class(found, table, parts):
     assert happened == pytest.approx((y == "well").sum())
 
 
-def test_reliability_of_several_classes_is_of_the_likeliest():
+def test_calibration_of_several_classes_is_of_the_predicted_one():
     X, _ = small.numbers(60)
-    found = judge(pd.DataFrame(X).add_prefix("c"), np.arange(60) % 3)
-    curve = found.reliability["lacunet"].bins
+    found = evaluate(pd.DataFrame(X).add_prefix("c"), np.arange(60) % 3)
+    curve = found.calibration["lacunet"].bins
     right = sum(each.n_rows * each.observed for each in curve) / found.n_test
     assert right == pytest.approx(found.scores["lacunet"]["accuracy"])
     said = sum(each.n_rows * each.predicted for each in curve) / found.n_test
     assert said == pytest.approx(found.mean_confidence)
 
 
-def test_losses_by_holes_add_up_to_that_of_all_rows(found):
+def test_losses_by_missing_values_add_up_to_that_of_all_rows(found):
     for name in ("lacunet", "hgb"):
-        total = sum(each.n_rows * each.losses[name].value for each in found.by_holes)
+        total = sum(each.n_rows * each.losses[name].value for each in found.by_missing)
         assert total / found.n_test == pytest.approx(found.estimates[name].value)
 
 
@@ -199,16 +208,16 @@ def test_a_column_is_lost_when_it_is_hidden_in_the_rows_held_out(found, table, p
     assert len(found.importance.columns) == 7
     found.model.on_unseen_missing = "use"
     for each in found.importance.columns:
-        shares = found.model.predict_proba(X.assign(**{each.name: None}))
-        lost = log_loss(y, shares) - found.scores["lacunet"]["log_loss"]
+        probabilities = found.model.predict_proba(X.assign(**{each.name: None}))
+        lost = log_loss(y, probabilities) - found.scores["lacunet"]["log_loss"]
         assert each.lost.value == pytest.approx(lost, abs=1e-5)
 
 
-def test_columns_without_holes_and_without_values_are_named(table):
+def test_columns_never_missing_and_never_observed_are_named(table):
     X, y = table
     X = X.assign(nothing=np.nan)
     with pytest.warns(UserWarning, match="without one observed value"):
-        found = judge(X[:30], y[:30])
+        found = evaluate(X[:30], y[:30])
     assert found.never_missing == ("flag",)
     assert found.empty == ("nothing",)
     lost = {each.name: each.lost.value for each in found.importance.columns}
@@ -232,7 +241,7 @@ def test_a_regression_has_residuals_and_no_classes(number):
     ours = found.model.predict(X.iloc[test])
     middle = found.agreement["lacunet"].residuals[2]
     assert middle == pytest.approx(np.median(y[test] - ours))
-    assert (found.classes, found.confusion, found.reliability) == ((), (), {})
+    assert (found.classes, found.confusion, found.calibration) == ((), (), {})
     trivial = np.sqrt(np.mean((y[test] - y[train].mean()) ** 2))
     assert found.scores["trivial"]["rmse"] == pytest.approx(trivial)
 
@@ -254,11 +263,11 @@ def odd_tables():
     frame = pd.DataFrame(X, columns=[*"abcd"])
     lone = np.array(["no"] * 29 + ["once"])
     constant = np.full(30, 7.0)
-    truth = pd.array(y.astype(bool), dtype="boolean")
+    booleans = pd.array(y.astype(bool), dtype="boolean")
     yield "one row of a class", frame, lone, "classification"
     yield "ten rows", frame[:10], y[:10], "classification"
     yield "one column", frame[["a"]], y, "classification"
-    yield "truth values", frame, truth, "classification"
+    yield "booleans", frame, booleans, "classification"
     yield "constant target", frame, constant, "regression"
     yield "four rows", frame[:4], np.arange(4.0), "regression"
 
@@ -267,28 +276,28 @@ def odd_tables():
     ("X", "y", "task"), [pytest.param(*each[1:], id=each[0]) for each in odd_tables()]
 )
 @pytest.mark.filterwarnings("ignore:Got")
-def test_odd_tables_are_judged_all_the_same(X, y, task):
-    found = judge(X, y, task)
+def test_odd_tables_are_evaluated(X, y, task):
+    found = evaluate(X, y, task)
     assert found.n_train + found.n_test == len(X)
     assert json.dumps(found.as_dict(), allow_nan=False)
     assert all(np.isfinite(each.value) for each in found.estimates.values())
 
 
-def test_a_class_of_one_row_is_learned_from_and_warned_of_once():
+def test_a_class_of_one_row_is_trained_on_with_one_warning():
     _, X, y, _ = next(odd_tables())
     with pytest.warns(UserWarning, match="one row only") as caught:
-        found = judge(X, y)
+        found = evaluate(X, y)
     assert len(caught) == 1
     assert [(each.n_train, each.n_test) for each in found.classes] == [(23, 6), (1, 0)]
     assert found.scores["lacunet"]["auc"] is None
     assert found.confusion[1] == (0, 0)
 
 
-def test_a_class_that_no_row_was_held_out_of_has_a_place():
+def test_a_class_without_held_out_rows_has_a_place():
     X, _ = small.numbers(12)
     y = np.array([*"aaaaaabbbccd"])
     with pytest.warns(UserWarning, match="one row only"):
-        found = judge(pd.DataFrame(X).add_prefix("c"), y, test_size=0.1)
+        found = evaluate(pd.DataFrame(X).add_prefix("c"), y, test_size=0.1)
     assert [each.name for each in found.classes] == [*"abcd"]
     assert sum(map(sum, found.confusion)) == found.n_test == 2
     assert found.scores["lacunet"]["accuracy"] == pytest.approx(
@@ -336,3 +345,130 @@ def test_a_column_that_decides_is_found_and_ours_learns():
     assert found.importance.columns[0].name == "b"
     assert found.leads["trivial"].is_sure
     assert accuracy_score(y, found.model.predict(X)) > 0.8
+
+
+# --- calibration
+
+
+def test_bins_have_as_many_rows_and_equal_values_stay_together():
+    values = np.random.RandomState(0).rand(200)
+    codes = equal_bins(values)
+    assert np.bincount(codes).tolist() == [20] * 10
+    assert (np.diff(codes[np.argsort(values)]) >= 0).all()
+    assert equal_bins(np.zeros(100)).max() == 0
+    assert np.bincount(equal_bins(np.repeat([0.0, 1.0], 50))).tolist() == [50, 50]
+    assert equal_bins(np.array([0.5])).tolist() == [0]
+
+
+def test_calibration_of_a_few_rows_by_hand():
+    probabilities = np.array([0.1] * 20 + [0.8] * 20)
+    happened = np.array(([True] + [False] * 3) * 5 + [True] * 20)
+    found = find_calibration(probabilities, happened)
+    low, high = found.bins
+    assert (low.n_rows, low.observed) == (20, 0.25)
+    assert low.predicted == pytest.approx(0.1)
+    assert low.low < 0.25 < low.high
+    assert (high.observed, high.high) == (1.0, 1.0)
+    assert found.calibration_error == pytest.approx((0.15 + 0.2) / 2)
+
+
+def test_calibrated_probabilities_are_found_to_be_so_and_others_not():
+    rng = np.random.RandomState(0)
+    probabilities = rng.rand(2000)
+    happened = rng.rand(2000) < probabilities
+    calibrated = find_calibration(probabilities, happened)
+    assert calibrated.p_value > 0.1
+    assert calibrated.calibration_error == pytest.approx(calibrated.by_chance, rel=0.5)
+    overconfident = find_calibration(
+        np.where(probabilities > 0.5, 0.97, 0.03), happened
+    )
+    assert overconfident.p_value < 0.01
+    assert overconfident.calibration_error > 5 * overconfident.by_chance
+
+
+def test_agreement_is_of_rows_with_about_the_same_prediction():
+    predicted = np.repeat([1.0, 2.0], 20)
+    y = predicted + np.tile([-1.0, 3.0], 20)
+    found = find_agreement(y, predicted)
+    assert [each.predicted for each in found.bins] == [1.0, 2.0]
+    assert [each.observed for each in found.bins] == [2.0, 3.0]
+    assert found.bias == 1.0
+    assert found.bins[0].quantiles == (0.0, 0.0, 2.0, 4.0, 4.0)
+    assert found.residuals == (-1.0, -1.0, 1.0, 3.0, 3.0)
+
+
+# --- missing values
+
+
+def test_losses_by_missing_are_those_of_the_rows():
+    n_missing = np.repeat([0, 1, 2, 5, 9], [100, 30, 15, 14, 3])
+    losses = np.random.RandomState(0).rand(len(n_missing))
+    bins = compare_by_missing("classification", n_missing, {"ours": losses})
+    assert [(each.fewest, each.most) for each in bins] == [(0, 0), (1, 1), (2, 9)]
+    assert sum(each.n_rows for each in bins) == len(n_missing)
+    last = losses[n_missing >= 2]
+    assert bins[-1].losses["ours"] == compare_losses("classification", last)
+
+
+def test_rows_with_as_many_missing_values_or_few_rows_are_in_one_bin():
+    assert (
+        len(compare_by_missing("regression", np.full(50, 3), {"a": np.ones(50)})) == 1
+    )
+    (only,) = compare_by_missing("regression", np.arange(9), {"a": np.ones(9)})
+    assert (only.fewest, only.most, only.n_rows) == (0, 8, 9)
+
+
+# --- columns
+
+
+def losses_of_frame(frame):
+    """Return losses to which the column with the number k adds k where it is hidden."""
+    hidden = frame.isna().to_numpy()
+    return 1.0 + hidden @ np.arange(frame.shape[1])
+
+
+def make_frame(n_rows, n_columns):
+    return pd.DataFrame(np.ones((n_rows, n_columns))).add_prefix("c")
+
+
+def test_all_columns_are_hidden_if_they_are_few():
+    seen = []
+
+    def losses_of(frame):
+        seen.append(frame)
+        return losses_of_frame(frame)
+
+    X = make_frame(30, 4)
+    found = find_importance("classification", losses_of, X)
+    assert [each.name for each in found.columns] == ["c3", "c2", "c1", "c0"]
+    assert [each.lost.value for each in found.columns] == [3.0, 2.0, 1.0, 0.0]
+    assert (found.n_columns, found.n_rows, found.rule) == (4, 30, "all columns")
+    assert [int(frame.isna().any().sum()) for frame in seen] == [0, 1, 1, 1, 1]
+    assert not X.isna().any(axis=None)
+
+
+def test_of_many_columns_those_that_cost_the_most_are_taken():
+    found = find_importance("classification", losses_of_frame, make_frame(300, 80))
+    assert [each.name for each in found.columns] == [f"c{k}" for k in range(79, 29, -1)]
+    assert found.n_rows == 300
+    assert found.rule.startswith("the 50 that cost the most in 100 rows, among all of")
+
+
+def test_of_very_many_columns_the_most_complete_are_tried(monkeypatch):
+    monkeypatch.setattr(module, "_CELLS_TO_CHOOSE", 100 * 80 * 60)
+    X = make_frame(300, 80)
+    X.iloc[0, 60:] = np.nan
+    found = find_importance("classification", losses_of_frame, X)
+    assert {each.name for each in found.columns} == {f"c{k}" for k in range(10, 60)}
+    assert found.rule.endswith("among the 60 most complete of 80 columns")
+    monkeypatch.setattr(module, "_CELLS_TO_CHOOSE", 0)
+    found = find_importance("classification", losses_of_frame, X)
+    assert {each.name for each in found.columns} == {f"c{k}" for k in range(50)}
+    assert found.rule == "the 50 most complete of 80 columns"
+
+
+def test_columns_are_hidden_in_fewer_rows_of_a_large_table(monkeypatch):
+    X = make_frame(2500, 3)
+    assert find_importance("regression", losses_of_frame, X).n_rows == 2000
+    monkeypatch.setattr(module, "_CELLS", 1500)
+    assert find_importance("regression", losses_of_frame, X).n_rows == 500

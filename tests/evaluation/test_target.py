@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.evaluation import find_task, split_target
+from lacunet.evaluation import METRICS, TableFacts, find_task, split_target
+from lacunet.evaluation._target import split_rows
 from lacunet.exceptions import TableError
+from lacunet.tables import ColumnInfo
 
 
 def table(y):
@@ -23,7 +25,7 @@ def table(y):
         (list(range(30)), "regression"),
     ],
 )
-def test_a_task_is_told_by_its_target(y, task):
+def test_the_task_is_inferred_from_the_target(y, task):
     assert find_task(y) == task
     parts = split_target(table(y), "y")
     assert parts.task == task
@@ -52,7 +54,7 @@ def test_classes_are_integers_or_names(y, classes):
         ([1.0] * 20, "regression", "is 1 in all rows"),
         (["a"] * 20, None, "one class, a"),
         ([1.0] * 5 + [np.nan] * 20, None, "5 of 25 rows with a value"),
-        (["a", "b"] * 10, "regression", "of words"),
+        (["a", "b"] * 10, "regression", "of text"),
         ([*range(19), 1e200], "regression", r"value 1e\+200.*--missing 1e\+200"),
         ([f"n{k}" for k in range(30)], None, "30 classes in 30 rows"),
     ],
@@ -62,8 +64,82 @@ def test_targets_are_refused_with_advice(y, task, words):
         split_target(table(y), "y", task)
 
 
-def test_a_target_that_is_not_there_is_told_with_names_that_are_close():
+def test_an_unknown_target_is_refused_with_close_names():
     with pytest.raises(TableError, match="'year', but expected .*'y'"):
         split_target(table([0, 1] * 10), "year")
     with pytest.raises(TableError, match="no column but its target"):
         split_target(table([0, 1] * 10)[["y"]], "y")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("t.csv", "t.csv"),
+        ("/a/b/t.csv", "t.csv"),
+        ("C:\\data\\t.csv", "t.csv"),
+        ("-", "-"),
+    ],
+)
+def test_the_facts_of_a_table_have_the_name_of_the_file_alone(file, name):
+    facts = TableFacts(file, "y", 0, 0, ())
+    assert facts.name == name
+    assert facts.fraction_missing(ColumnInfo("a", "empty", 0, 0)) == 0
+
+
+def split(y, task="classification", **options):
+    settings = {"test_size": 0.2, "random_state": 0, **options}
+    return split_rows(np.asarray(y), task, **settings)
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_every_row_is_in_one_part(task):
+    train, test = split([0, 1] * 25, task)
+    assert len(test) == 10
+    assert sorted([*train, *test]) == list(range(50))
+
+
+def test_fractions_of_classes_are_kept():
+    y = np.repeat([0, 1], [80, 20])
+    for seed in range(5):
+        _, test = split(y, random_state=seed)
+        assert y[test].sum() == 4
+
+
+def test_seeds_choose_other_rows():
+    y = [0, 1] * 25
+    first, again, other = (set(split(y, random_state=seed)[1]) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a"] * 9 + ["b"],
+        [*"aabbccddee"],  # five classes, two rows held out
+        [*"aaaaaaaabb"],
+        [*"aaaab", *"c"],
+    ],
+    ids="".join,
+)
+@pytest.mark.parametrize("test_size", [0.2, 0.7])
+def test_each_class_has_a_training_row_however_few_rows_it_has(y, test_size):
+    for seed in range(10):
+        train, test = split(y, random_state=seed, test_size=test_size)
+        assert set(np.array(y)[train]) == set(y)
+        assert len(test)
+        assert sorted([*train, *test]) == list(range(len(y)))
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "match"),
+    [
+        (["a"] * 20, {}, "single class 'a'"),
+        ([*"abcdefgh"], {}, "8 classes of one row each"),
+        ([0.5, 1.5, 2.5], {"task": "regression"}, "Got 3 rows with a target"),
+        ([0, 1] * 9, {"test_size": 1.5}, "test_size=1.5"),
+        ([0, 1] * 9, {"test_size": 0}, "test_size=0"),
+    ],
+)
+def test_what_can_not_be_split_is_refused(y, options, match):
+    with pytest.raises(ValueError, match=match):
+        split(y, **options)

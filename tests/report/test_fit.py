@@ -1,6 +1,5 @@
-"""A model that was judged on rows held out, as a page."""
-
 import dataclasses
+import html as markup
 import re
 
 import numpy as np
@@ -9,32 +8,24 @@ import pytest
 import small
 from held_out import EVIL, make_classification, make_facts, make_regression
 
-from lacunet.evaluation import hold_out
-from lacunet.evaluation._hold_out_record import ClassRows, LearningStep
-from lacunet.evaluation._holes_and_error import HoleBin
-from lacunet.evaluation._importance import ColumnLoss, Importance
-from lacunet.evaluation._losses import Estimate
-from lacunet.report import _blocks_page as _page
-from lacunet.report import _fit, _fit_sections, write_fit
-from lacunet.report._blocks import Page
-from lacunet.report._fit import make_page
-from lacunet.report._fit_plots import (
-    draw_agreement,
-    draw_columns,
-    draw_confusion,
-    draw_holes,
-    draw_learning,
-    draw_reliability,
-    draw_residuals,
+from lacunet.evaluation import Estimate, hold_out
+from lacunet.evaluation._hold_out import (
+    ClassRows,
+    ColumnLoss,
+    Importance,
+    LearningStep,
+    MissingBin,
 )
-from lacunet.report._fit_sections import (
-    make_columns_section,
-    make_protocol_section,
-    make_reliability_section,
-    make_scores_section,
-)
+from lacunet.report import _fit, _page, write_fit
+from lacunet.report._fit import draw_confusion, draw_importance, draw_learning
 
-HEADINGS = ["Scores", "Reliability", "Columns and holes", "Learning curve", "Protocol"]
+HEADINGS = [
+    "Scores",
+    "Calibration",
+    "Columns and missing values",
+    "Learning curve",
+    "Protocol",
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +46,41 @@ def page(html, parse):
     return parse(html)
 
 
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Return how to write a page without drawings, which take their time."""
+    for name in dir(_fit):
+        if name.startswith("draw_"):
+            monkeypatch.setattr(
+                _fit, name, lambda *_, drawn=name: f"<svg>{drawn}</svg>"
+            )
+
+    def write(found):
+        path = tmp_path / "fit.html"
+        return write_fit(found, path, force=True).read_text("utf-8")
+
+    return write
+
+
 def words_of(page):
     return " ".join(page.text.split())
+
+
+def cells_of(html, name):
+    """Return the cells of the row with this name, as markup."""
+    row = html.partition(f'<th scope="row">{name}</th>')[2].partition("</tr>")[0]
+    return re.findall(r"<td.*?</td>", row, re.DOTALL)
+
+
+def texts_of(markup_of_cells):
+    plain = (re.sub(r"<[^>]*>", "", each) for each in markup_of_cells)
+    return [markup.unescape(each).strip() for each in plain]
 
 
 def test_sections_follow_each_other_and_are_linked_to(page):
     assert page.titles("h2") == ["Summary", *HEADINGS]
     inner = {link[1:] for link in page.links if link.startswith("#")}
-    assert {"scores", "reliability", "columns-and-holes"} <= inner
+    assert {"scores", "calibration", "columns-and-missing-values"} <= inner
     assert inner <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
 
@@ -85,26 +103,29 @@ def test_names_of_columns_and_classes_that_look_like_markup_are_text(html, page)
 
 def test_all_drawings_are_there_and_have_no_colours_of_their_own(html):
     drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
-    # Reliability, confusion, columns, holes, learning.
+    # Calibration, confusion, columns, missing values, learning.
     assert len(drawings) == 5
     for drawing in drawings:
         used = set(re.findall(r"(?:fill|stroke): ?(#[0-9a-f]+)", drawing))
         assert used <= {"#ffffff"}, used  # clipping, which no one sees
         assert "#0102" not in drawing
+    texts = {text for drawing in drawings for text in labels_of(drawing)}
+    assert {"lacunet", "HistGradientBoosting"} <= texts
+    assert {"0", "70 rows", "1–3", "50 rows", "log-loss"} <= texts
 
 
-def test_findings_are_told_first_and_what_to_beware_of_apart(found, page):
+def test_findings_come_first_and_weaknesses_apart(found, page):
     words = words_of(page)
     for finding in found.findings:
         assert finding.head in words
         assert finding.text in words
-    assert page.titles("h3") == ["What to beware of"]
-    apart = words.index("What to beware of")
+    assert page.titles("h3") == ["Weaknesses"]
+    apart = words.index("Weaknesses")
     assert words.index("HistGradientBoosting is better") < apart  # though it is weak
     assert apart < words.index("Never missing in training") < words.index("the best in")
 
 
-def test_the_table_and_the_protocol_are_told(page):
+def test_the_table_and_the_protocol_are_described(page):
     words = words_of(page)
     assert "pa|tients.csv has 630 rows, 30 of them without a value" in words
     assert "/home" not in words
@@ -114,23 +135,22 @@ def test_the_table_and_the_protocol_are_told(page):
     assert "3" in page.bold  # which was chosen
 
 
-def test_the_same_findings_give_the_same_drawings(found, html):
-    picture = make_reliability_section(found, None).blocks[0].pictures[0]
-    assert picture.svg in html
+def test_the_same_evaluation_gives_the_same_page(found, html, tmp_path):
+    title, table = f"All of {EVIL}", make_facts()
+    again = write_fit(found, tmp_path / "fit.html", table=table, title=title)
+    assert again.read_text("utf-8") == html
 
 
-def test_a_file_that_is_there_is_kept_unless_force_is_given(tmp_path, monkeypatch):
-    monkeypatch.setattr(_fit, "make_page", lambda *_: Page("t", "", (), ()))
-    path = tmp_path / "out.html"
+def test_an_existing_file_is_kept_unless_force_is_given(found, tmp_path, write):
+    path = tmp_path / "fit.html"
     path.write_text("mine", "utf-8")
     with pytest.raises(FileExistsError, match="which exists"):
-        write_fit(None, path)  # told before any work
+        write_fit(None, path)  # before any work
     assert path.read_text("utf-8") == "mine"
-    assert write_fit(None, path, force=True) == path
-    assert "<html" in path.read_text("utf-8")
+    assert "<html" in write(found)
 
 
-def test_without_the_packages_the_error_says_which(found, tmp_path, monkeypatch):
+def test_without_the_packages_the_error_names_them(found, tmp_path, monkeypatch):
     def refuse(name):
         raise ImportError(name)
 
@@ -140,148 +160,132 @@ def test_without_the_packages_the_error_says_which(found, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-# --- sections
+# --- tables and captions
 
 
-def test_the_best_of_each_score_is_bold_and_leads_have_a_tone(found):
-    (sheet,) = make_scores_section(found).blocks
-    entries = {line.title: line.entries for line in sheet.lines}
-    bold = {title: [e.strong for e in each] for title, each in entries.items()}
-    assert bold["lacunet"] == [True, True, True, False, False]
-    assert not any(bold["HistGradientBoosting"])
-    tones = {title: each[3].tone for title, each in entries.items()}
-    assert tones == {
-        "lacunet": "",
-        "HistGradientBoosting": "worse",
-        "trivial model": "better",
-    }
-    assert entries["HistGradientBoosting"][3].text == "−0.100"
-    assert entries["trivial model"][3].text == "+0.380"
-    assert entries["lacunet"][0].error == "± 0.030"
-    assert [line.title for line in sheet.lines if line.accent] == ["lacunet"]
+def test_the_best_of_each_score_is_bold_and_leads_have_a_tone(found, write):
+    html = write(found)
+    ours, rival, trivial = (cells_of(html, name) for name in found.titles.values())
+    assert ["<b>" in each for each in ours] == [True, True, True, False, False]
+    assert not any("<b>" in each for each in rival)
+    assert texts_of(ours) == ["0.300 ± 0.030", "0.900", "0.950", "–", "12 s"]
+    assert texts_of(rival)[3] == "−0.100 ± 0.020"
+    assert texts_of(trivial)[3] == "+0.380 ± 0.030"
+    assert 'class="worse"' in rival[3]
+    assert 'class="better"' in trivial[3]
+    assert html.count('<tr class="accent">') == 1
 
 
-def test_scores_without_a_value_are_dashes_and_never_bold(found):
+def test_scores_without_a_value_are_dashes_and_never_bold(found, write):
     scores = {name: {**each, "auc": None} for name, each in found.scores.items()}
-    part = make_scores_section(dataclasses.replace(found, scores=scores))
-    entries = [line.entries[2] for line in part.blocks[0].lines]
-    assert [(each.text, each.strong) for each in entries] == [("–", False)] * 3
+    html = write(dataclasses.replace(found, scores=scores))
+    cells = [cells_of(html, name)[2] for name in found.titles.values()]
+    assert cells == ["<td>–</td>"] * 3
 
 
-def test_lower_errors_are_better_in_a_regression():
-    (sheet,) = make_scores_section(make_regression()).blocks
-    assert [column.title for column in sheet.columns[:2]] == ["RMSE ↓", "R² ↑"]
-    assert [line.entries[0].strong for line in sheet.lines] == [True, False, False]
+def test_lower_errors_are_better_in_a_regression(write, parse):
+    html = write(make_regression())
+    assert "RMSE ↓" in html
+    assert "R² ↑" in html
+    names = ("lacunet", "HistGradientBoosting", "trivial model")
+    assert ["<b>" in cells_of(html, name)[0] for name in names] == [True, False, False]
+    drawn = set(re.findall(r"<svg>(\w+)</svg>", html))
+    assert {"draw_agreement", "draw_residuals"} <= drawn
+    assert not {"draw_calibration", "draw_confusion"} & drawn
+    assert parse(html).titles("h2") == ["Summary", *HEADINGS]
 
 
-def test_classes_have_the_shares_that_were_recognised(monkeypatch):
-    monkeypatch.setattr(_fit_sections, "draw_reliability", lambda *_, **__: "")
-    monkeypatch.setattr(_fit_sections, "draw_confusion", lambda *_: "")
-    fold = make_reliability_section(make_classification(), None).blocks[1]
-    first = fold.blocks[0].lines[0]
-    assert [entry.text for entry in first.entries] == ["200", "50", "88%", "88%"]
+def test_classes_have_recall_and_precision(write):
+    assert texts_of(cells_of(write(make_classification()), "ill")) == [
+        "200",
+        "50",
+        "88%",
+        "88%",
+    ]
 
 
-def test_very_many_classes_have_no_matrix(monkeypatch):
-    monkeypatch.setattr(_fit_sections, "draw_reliability", lambda *_, **__: "")
+def test_very_many_classes_have_no_confusion_matrix(write):
     classes = tuple(ClassRows(i, 10, 5) for i in range(210))
-    found = make_classification(classes=classes, confusion=())
-    pictures, fold = make_reliability_section(found, None).blocks
-    assert len(pictures.pictures) == 1
-    assert pictures.pictures[0].title == "Probability of the likeliest class"
-    assert fold.blocks[0].caption == "10 more classes."
+    html = write(make_classification(classes=classes, confusion=()))
+    assert "draw_confusion" not in html
+    assert "Probability of the predicted class" in html
+    assert "And 10 more." in html
 
 
-def test_of_very_many_columns_the_first_are_drawn(monkeypatch):
-    monkeypatch.setattr(_fit_sections, "draw_holes", lambda *_: "")
+def test_of_very_many_columns_the_first_are_drawn(write, monkeypatch):
+    shown = []
+    monkeypatch.setattr(_fit, "draw_importance", lambda each, _: shown.extend(each))
     columns = tuple(ColumnLoss(f"c{i}", Estimate(0.1, 0.01)) for i in range(40))
     rule = "the 50 that cost the most"
-    found = make_classification(importance=Importance(columns, 999, 120, rule))
-    pictures, fold = make_columns_section(found).blocks
-    texts = texts_of(pictures.pictures[0].svg)
-    assert ("c24" in texts, "c25" in texts) == (True, False)
-    assert f"Hidden were {rule}. 25 of them are drawn." in pictures.caption
-    assert len(fold.blocks[0].lines) == 40
+    html = write(make_classification(importance=Importance(columns, 999, 120, rule)))
+    assert [each.name for each in shown] == [f"c{i}" for i in range(25)]
+    words = " ".join(html.split())
+    assert f"Hidden were {rule}. The first 25 of them are shown." in words
+    assert cells_of(html, "c39")
 
 
 @pytest.mark.parametrize(
-    ("fewest", "words"), [(3, "have 3 missing values."), (0, "too few to compare")]
+    ("fewest", "words"), [(3, "have 3 missing values."), (0, "too few held-out rows")]
 )
-def test_rows_that_can_not_be_compared_by_holes_are_told_of(fewest, words):
-    bins = (HoleBin(fewest, 3, 9, {"lacunet": Estimate(0.3, 0.1)}),)
-    (pictures, _) = make_columns_section(make_classification(by_holes=bins)).blocks
-    assert len(pictures.pictures) == 1
-    assert words in pictures.caption
+def test_rows_that_can_not_be_compared_by_missing_values(write, fewest, words):
+    bins = (MissingBin(fewest, 3, 9, {"lacunet": Estimate(0.3, 0.1)}),)
+    html = write(make_classification(by_missing=bins))
+    assert "draw_missing" not in html
+    assert words in html
 
 
-def test_a_model_that_is_not_there_has_no_parameters():
-    section = make_protocol_section(make_classification(model=None), None)
-    assert [block.kind for block in section.blocks] == ["text", "text"]
+def test_without_a_model_and_a_table_there_is_nothing_to_list_of_them(write):
+    html = write(make_classification(model=None))
+    assert "<summary>Parameters" not in html
+    assert "<summary>Columns of the table" not in html
 
 
 @pytest.mark.filterwarnings("ignore:Got")
-def test_what_is_found_of_a_tiny_table_has_a_page(parse):
+def test_a_tiny_table_has_a_page(parse, tmp_path):
     X, _ = small.numbers(10)
     model = small.regressor(n_networks=1, max_epochs=1)
     table = pd.DataFrame(X).add_prefix("c")
     found = hold_out(model, table, np.full(10, 2.0), task="regression")
-    page = parse(_page.render_page(make_page(found, None, "t")))
+    page = parse(write_fit(found, tmp_path / "fit.html").read_text("utf-8"))
     assert page.titles("h2") == ["Summary", *HEADINGS]
-    assert page.tags.count("svg") == 4  # too few rows to compare them by holes
-    assert "A regression from 4 columns" in words_of(page)
-    assert "Columns of the table" not in words_of(page)
+    assert page.tags.count("svg") == 4  # too few rows to compare by missing values
+    assert "regression from 4 columns" in words_of(page)
 
 
 # --- drawings
 
 
-def texts_of(svg):
+def labels_of(svg):
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
-def test_the_matrix_has_all_numbers_and_names():
-    svg = draw_confusion("n", ["a", "b"], ((1200, 3), (0, 7)))
-    assert {"a", "b", "1,200", "3", "0", "7"} <= set(texts_of(svg))
+def test_the_confusion_matrix_has_all_numbers_and_names():
+    svg = draw_confusion(["a", "b"], ((1200, 3), (0, 7)))
+    assert {"a", "b", "1,200", "3", "0", "7"} <= set(labels_of(svg))
     for colour in ("accent", "second"):
         assert f"fill: var(--{colour})" in svg
 
 
-def test_bars_are_grey_where_chance_may_have_made_them():
+def test_bars_within_two_standard_errors_are_grey(found):
     columns = [
         ColumnLoss("sure", Estimate(0.2, 0.02)),
         ColumnLoss("doubt", Estimate(0.2, 0.2)),
         ColumnLoss("bad", Estimate(-0.2, 0.02)),
         ColumnLoss("alone", Estimate(0.1, None)),
     ]
-    svg = draw_columns("n", columns, lambda value: f"<{value:.1f}>", "t")
+    svg = draw_importance(columns, found)
     fills = re.findall(r"fill: var\(--(\w+)\)", svg)
-    assert [fill for fill in fills if fill in ("accent", "line", "second")] == [
-        "accent",
-        "line",
-        "second",
-        "line",
-    ]
-    assert {"&lt;0.2&gt;", "&lt;-0.2&gt;", "sure", "bad"} <= set(texts_of(svg))
+    bars = [fill for fill in fills if fill in ("accent", "line", "second")]
+    assert bars == ["accent", "line", "second", "line"]
+    assert {"0.200", "−0.200", "sure", "bad"} <= set(labels_of(svg))
 
 
-def test_dots_show_where_a_view_got_better():
-    steps = [LearningStep(i, 1.0, 1.0 / i, i in (1, 2, 5)) for i in range(1, 9)]
-    svg = draw_learning("n", steps)
+def test_dots_mark_where_a_view_improved(found):
+    steps = tuple(LearningStep(i, 1.0, 1.0 / i, i in (1, 2, 5)) for i in range(1, 9))
+    svg = draw_learning(dataclasses.replace(found, learning=steps))
     assert len(re.findall(r"<use[^>]*fill: var\(--accent\)", svg)) == 3
 
 
-def test_bins_of_holes_are_named_with_their_rows():
-    texts = texts_of(draw_holes("n", make_classification().by_holes, "log-loss"))
-    assert {"0", "70 rows", "1–3", "50 rows", "log-loss"} <= set(texts)
-
-
-def test_curves_of_both_models_are_named():
-    both = make_classification().reliability
-    svg = draw_reliability("n", both, start=0.0, title="t")
-    assert {"lacunet", "HistGradientBoosting"} <= set(texts_of(svg))
-    agreement = make_regression().agreement
-    svg = draw_agreement("n", agreement, "x" * 60)
-    assert max(map(len, texts_of(svg))) < 60
-    assert {"lacunet", "HistGradientBoosting"} <= set(
-        texts_of(draw_residuals("n", agreement))
-    )
+def test_long_names_are_cut():
+    svg = _fit.draw_agreement(make_regression(), "x" * 60)
+    assert max(map(len, labels_of(svg))) < 60

@@ -1,10 +1,11 @@
-"""``lacunet predict``: what a model says of the rows of a table."""
+"""``lacunet predict``: predictions for the rows of a table."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
+from lacunet._text import list_names
 from lacunet.cli._tables import (
     STANDARD,
     check_answer,
@@ -20,11 +21,11 @@ from lacunet.cli._terminal import Terminal, common_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import Match, ReadOptions, Schema, TableFile
+    from lacunet.tables import Match, ReadOptions
 
 BLOCK = 20_000  # rows at a time
 
-_HELP = """Predict the rows of a table with a model that `lacunet fit` has made.
+_HELP = """Predict the rows of a table with a model of `lacunet fit`.
 
 Columns are matched by name, in any order. Those that the table lacks count as missing
 in every row, and those that the model does not know are ignored, each with a warning.
@@ -45,15 +46,15 @@ Examples:
     "--output",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
     default=STANDARD,
-    help="The table that is written: CSV, or Parquet by its name.  [default: -, "
+    help="The table to write: CSV, or Parquet by its name.  [default: -, "
     "standard output]",
 )
 @click.option(
     "--keep",
     multiple=True,
     metavar="NAME",
-    help="A column of the table to write before the prediction, as it stands. May be "
-    "given again.",
+    help="A column of the table to copy in front of the prediction. May be given "
+    "again.",
 )
 @force_option
 @reading_options
@@ -77,101 +78,63 @@ def predict(
         Schema,
         open_output,
         open_table,
+        predict_rows,
         write_rows,
     )
 
     fitted = silence(load(model))
-    _check_predicts(fitted, model)
+    if not hasattr(fitted, "predict"):
+        msg = (
+            f"Got {model}, a {type(fitted).__name__}, but expected one that predicts. "
+            f"Fill tables with it: lacunet impute TABLE --model {model}."
+        )
+        raise click.ClickException(msg)
     known, schema = ModelTable.read(model), Schema.of_model(fitted)
     with open_table(table, known.options(reading)) as file:
         match = file.match(schema)
-        _warn(terminal, match, {known.target, *keep})
-        news = News(match)
-        blocks = file.blocks(BLOCK, schema=schema, unseen=news.levels)
+        _warn_columns(terminal, match, {known.target, *keep})
+        # What the rows have that training had not, found while they pass.
+        unseen: dict[str, list[str]] = {}
+        newly_missing: dict[str, None] = {}
+        complete = [
+            column.name
+            for column in schema.columns
+            if not column.had_holes and column.name not in match.missing
+        ]
+
+        def predictions() -> "Iterator[pd.DataFrame]":
+            for block in file.blocks(BLOCK, schema=schema, unseen=unseen):
+                missing = block[complete].isna().any()
+                newly_missing.update(dict.fromkeys(missing.index[missing]))
+                yield predict_rows(fitted, block)
+                advance(len(block))
+
+        format = FileFormat.of_name(output)
         with (
             open_output(output, force=force) as stream,
             shown_rows(terminal, "predicting", None) as advance,
         ):
-            said = _said(fitted, news.watched(blocks, schema), advance)
-            format = FileFormat.of_name(output)
-            frames = _with_kept(file, keep, said, typed=format.kind == "parquet")
+            frames = predictions()
+            if keep:
+                typed = format.kind == "parquet"
+                cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
+                frames = _join(cells, frames)
             n_rows = write_rows(stream, frames, format)
-    news.tell(terminal)
+    new = {name: values for name, values in unseen.items() if values}
+    warn_of_levels(terminal, new)
+    incomplete = [name for name in newly_missing if name not in new]
+    if incomplete:
+        terminal.complain(
+            f"Warning: missing in some rows but in none of training, so that nothing "
+            f"was learned about that: {list_names(incomplete)}."
+        )
     terminal.note(f"Predicted {n_rows} rows.")
     terminal.answer({"rows": n_rows, "output": output, **vars(match)})
 
 
-class News:
-    """What rows have that training had not.
-
-    Parameters
-    ----------
-    match : Match
-        What the table lacks is told by others.
-
-    Attributes
-    ----------
-    levels : dict of str to list of str
-        A few new levels of each category.
-    holes : dict of str to None
-        Names of columns that have holes now and had none.
-    """
-
-    def __init__(self, match: "Match") -> None:
-        self.levels: dict[str, list[str]] = {}
-        self.holes: dict[str, None] = {}
-        self._lacking = set(match.missing)
-
-    def watched(
-        self, blocks: "Iterator[pd.DataFrame]", schema: "Schema"
-    ) -> "Iterator[pd.DataFrame]":
-        """Look for holes in blocks that pass."""
-        whole = [
-            column.name
-            for column in schema.columns
-            if not column.had_holes and column.name not in self._lacking
-        ]
-        for block in blocks:
-            hollow = block[whole].isna().any()
-            self.holes |= dict.fromkeys(hollow.index[hollow])
-            yield block
-
-    def tell(self, terminal: Terminal) -> None:
-        """Warn of what was found."""
-        from lacunet._text import list_names
-
-        new = {name: levels for name, levels in self.levels.items() if levels}
-        warn_of_levels(terminal, new)
-        holes = [name for name in self.holes if name not in new]
-        if holes:
-            terminal.complain(
-                f"Warning: missing in some rows and in none of training, so that "
-                f"nothing was learned of it: {list_names(holes)}."
-            )
-
-
-def _said(
-    model: Any, blocks: "Iterator[pd.DataFrame]", advance: Callable[[int], object]
-) -> "Iterator[pd.DataFrame]":
-    from lacunet.tables import predict_rows
-
-    for block in blocks:
-        yield predict_rows(model, block)
-        advance(len(block))
-
-
-def _check_predicts(model: Any, path: str) -> None:
-    if not hasattr(model, "predict"):
-        msg = (
-            f"Got {path}, a {type(model).__name__}, but expected one that predicts. "
-            f"Fill tables with it: lacunet impute TABLE --model {path}."
-        )
-        raise click.ClickException(msg)
-
-
-def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None:
-    from lacunet._text import list_names
-
+def _warn_columns(
+    terminal: Terminal, match: "Match", expected: set[str | None]
+) -> None:
     unknown = [name for name in match.unknown if name not in expected]
     if match.missing:
         terminal.complain(
@@ -184,31 +147,17 @@ def _warn(terminal: Terminal, match: "Match", expected: set[str | None]) -> None
         )
 
 
-def _with_kept(
-    file: "TableFile",
-    keep: tuple[str, ...],
-    frames: "Iterator[pd.DataFrame]",
-    *,
-    typed: bool,
+def _join(
+    cells: "Iterable[pd.DataFrame]", predictions: "Iterable[pd.DataFrame]"
 ) -> "Iterator[pd.DataFrame]":
-    """Put columns of the table before those that are predicted."""
+    """Put columns of the table before the predictions; no name may be in both."""
     import pandas as pd
 
-    if not keep:
-        yield from frames
-        return
-    cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
-    for kept, said in zip(cells, frames, strict=True):
-        _check_names(kept, said)
-        yield pd.concat([kept, said], axis=1)
-
-
-def _check_names(kept: "pd.DataFrame", said: "pd.DataFrame") -> None:
-    """Refuse to write two columns of one name."""
-    for name in kept.columns:
-        if name in said.columns:
+    for kept, predicted in zip(cells, predictions, strict=True):
+        for name in kept.columns.intersection(predicted.columns):
             msg = (
                 f"Got --keep {name}, but a column of that name is written with the "
                 f"prediction. Rename it in the table, or keep others."
             )
             raise click.ClickException(msg)
+        yield pd.concat([kept, predicted], axis=1)

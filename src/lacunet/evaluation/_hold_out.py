@@ -1,12 +1,12 @@
-"""A model judged on rows that it has not seen, with others beside it."""
+"""A model evaluated on held-out rows, with two others beside it."""
 
 import copy
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,30 +18,339 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from lacunet._validation import check_choice
 from lacunet._versions import find_versions
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
-from lacunet.estimators._targets import check_labels, check_numbers
-from lacunet.evaluation._hold_out_record import (
-    OURS,
-    RIVAL,
-    TITLES,
-    TRIVIAL,
-    ClassRows,
-    HoldOut,
-    LearningStep,
+from lacunet.evaluation._findings import HoldOutFinding, make_findings
+from lacunet.evaluation._scores import (
+    METRICS,
+    Estimate,
+    Metric,
+    align_probabilities,
+    choose_format,
+    compare_losses,
+    row_losses,
+    score,
 )
-from lacunet.evaluation._holes_and_error import HoleBin, loss_by_holes
-from lacunet.evaluation._importance import find_importance
-from lacunet.evaluation._losses import Estimate, compare_losses, row_losses
-from lacunet.evaluation._reliability import (
-    Agreement,
-    Reliability,
-    find_agreement,
-    find_reliability,
-)
-from lacunet.evaluation._scores import METRICS, align_probabilities, score
-from lacunet.evaluation._splitting import split_rows
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task, split_rows
 
-_MOST_CONFUSED = 20  # classes
+_MOST_CONFUSED = 20  # classes in a confusion matrix
+# Bins by prediction, for calibration.
+_MOST_BINS = 10
+_ROWS_PER_BIN = 15
+_N_SIMULATED = 200
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+# Bins by the number of missing values in a row.
+_MOST_MISSING_BINS = 6
+_ROWS_PER_MISSING_BIN = 20
+# Importance: of wide tables, not all columns are hidden, and in fewer rows.
+_MOST_COLUMNS = 50
+_MOST_ROWS = 2000
+_FEWEST_ROWS = 100
+_CELLS = 250_000  # predicted at once
+_CELLS_TO_CHOOSE = 10_000_000  # predicted to choose the columns
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """A class and its number of rows.
+
+    Attributes
+    ----------
+    name : str, int, float or bool
+        The class.
+    n_train, n_test : int
+        Its training rows and its held-out rows.
+    """
+
+    name: str | int | float | bool
+    n_train: int
+    n_test: int
+
+
+@dataclass(frozen=True)
+class LearningStep:
+    """One epoch of training.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from one.
+    train_loss, valid_loss : float
+        Training loss, with values hidden at random and the density's own term, and loss
+        on the validation rows; means over the views that were still in training.
+    best : bool
+        Whether a view had its lowest validation loss so far.
+    """
+
+    epoch: int
+    train_loss: float
+    valid_loss: float
+    best: bool
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Rows with similar predicted probabilities.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    predicted : float
+        Mean predicted probability.
+    observed : float
+        Fraction of the rows in which the event happened.
+    low, high : float
+        95% confidence interval of that fraction (Wilson).
+    """
+
+    n_rows: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predicted probabilities against observed frequencies.
+
+    Attributes
+    ----------
+    bins : tuple of CalibrationBin
+        Bins of about equally many rows, by probability.
+    calibration_error : float
+        Mean absolute gap between probability and frequency, weighted by rows.
+    by_chance : float
+        Mean calibration error of perfectly calibrated probabilities on as many rows.
+    p_value : float
+        Probability that theirs would be as large.
+    """
+
+    bins: tuple[CalibrationBin, ...]
+    calibration_error: float
+    by_chance: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class AgreementBin:
+    """Rows with similar predicted numbers.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    predicted, observed : float
+        Mean prediction and mean target.
+    quantiles : tuple of float
+        Quantiles of the target: 5, 25, 50, 75 and 95%.
+    """
+
+    n_rows: int
+    predicted: float
+    observed: float
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Predicted numbers against observed ones.
+
+    Attributes
+    ----------
+    bins : tuple of AgreementBin
+        Bins of about equally many rows, by prediction.
+    bias : float
+        Mean residual, observed minus predicted.
+    residuals : tuple of float
+        Quantiles of the residuals: 5, 25, 50, 75 and 95%.
+    """
+
+    bins: tuple[AgreementBin, ...]
+    bias: float
+    residuals: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MissingBin:
+    """Rows with a similar number of missing values.
+
+    Attributes
+    ----------
+    fewest, most : int
+        Range of missing values in a row.
+    n_rows : int
+        Number of rows.
+    losses : mapping of str to Estimate
+        First score of each model on these rows.
+    """
+
+    fewest: int
+    most: int
+    n_rows: int
+    losses: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class ColumnLoss:
+    """What a model loses without a column.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    lost : Estimate
+        Increase of the first score, a loss, when the column is hidden.
+    """
+
+    name: str
+    lost: Estimate
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Which columns a model relies on.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnLoss
+        The columns that were hidden, the most important first.
+    n_columns : int
+        Number of columns of the table.
+    n_rows : int
+        Number of rows in which they were hidden.
+    rule : str
+        Which columns were hidden, in words.
+    """
+
+    columns: tuple[ColumnLoss, ...]
+    n_columns: int
+    n_rows: int
+    rule: str
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """A model evaluated on held-out rows, with two others beside it.
+
+    The models are named ``"lacunet"``, ``"hgb"`` and ``"trivial"``.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        What is predicted.
+    n_train, n_test, n_unlabelled, n_columns : int
+        Training rows, held-out rows, training rows without a target, and columns.
+    test_size : float
+        Fraction of rows that was held out.
+    random_state : int
+        Seed of the split.
+    classes : tuple of ClassRows
+        In the order of the probabilities; empty for a regression.
+    scores : mapping of str to mapping of str to float or None
+        All scores of each model, by the key of the metric.
+    estimates : mapping of str to Estimate
+        First score of each model, with its standard error.
+    leads : mapping of str to Estimate
+        First score of each other model minus ours, paired by row: positive if ours is
+        better.
+    seconds : mapping of str to float
+        Time to fit each model.
+    max_epochs : int
+        Limit on the epochs of our model.
+    time_limit : float or None
+        Limit on its seconds.
+    learning : tuple of LearningStep
+        Its epochs.
+    calibration : mapping of str to Calibration
+        Of the probabilities of our model and HistGradientBoosting: of the second class
+        if there are two, else of the predicted class. Empty for a regression.
+    agreement : mapping of str to Agreement
+        Of their predictions; empty for a classification.
+    mean_confidence : float or None
+        Mean probability of the class that our model predicts.
+    by_missing : tuple of MissingBin
+        Their first scores by the number of missing values in a row.
+    importance : Importance
+        Which columns our model relies on.
+    confusion : tuple of tuple of int
+        Confusion matrix of our model, true classes in rows. Empty for a regression, and
+        beyond 20 classes.
+    never_missing : tuple of str
+        Columns without a missing value in the training rows.
+    empty : tuple of str
+        Columns without an observed value in the training rows.
+    versions : mapping of str to str
+        Versions of Python and of the packages.
+    model : estimator
+        Our model, fitted on the training rows.
+    """
+
+    titles: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "lacunet": "lacunet",
+            "hgb": "HistGradientBoosting",
+            "trivial": "trivial model",
+        }
+    )
+
+    task: Task
+    n_train: int
+    n_test: int
+    n_unlabelled: int
+    n_columns: int
+    test_size: float
+    random_state: int
+    scores: Mapping[str, Mapping[str, float | None]]
+    estimates: Mapping[str, Estimate]
+    leads: Mapping[str, Estimate]
+    seconds: Mapping[str, float]
+    max_epochs: int
+    time_limit: float | None
+    learning: tuple[LearningStep, ...]
+    by_missing: tuple[MissingBin, ...]
+    importance: Importance
+    never_missing: tuple[str, ...]
+    empty: tuple[str, ...]
+    versions: Mapping[str, str]
+    classes: tuple[ClassRows, ...] = ()
+    calibration: Mapping[str, Calibration] = field(default_factory=dict)
+    confusion: tuple[tuple[int, ...], ...] = ()
+    mean_confidence: float | None = None
+    agreement: Mapping[str, Agreement] = field(default_factory=dict)
+    model: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of epochs of training."""
+        return len(self.learning)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Metrics of the task; models are compared by the first."""
+        return METRICS[self.task]
+
+    @property
+    def score_format(self) -> str:
+        """Format of Python that suits the values of the first metric."""
+        values = [estimate.value for estimate in self.estimates.values()]
+        return choose_format(self.metrics[0], values)
+
+    @property
+    def findings(self) -> tuple[HoldOutFinding, ...]:
+        """What the held-out rows show, in sentences; the most important first."""
+        return tuple(make_findings(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the model as plain data, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        plain = asdict(replace(self, model=None))
+        del plain["model"]
+        findings = [asdict(finding) for finding in self.findings]
+        return {**plain, "n_epochs": self.n_epochs, "findings": findings}
 
 
 def hold_out(
@@ -55,29 +364,30 @@ def hold_out(
     random_state: int = 0,
     on_step: Callable[[str], object] | None = None,
 ) -> HoldOut:
-    """Fit a model on some of the rows, and judge it by the others.
+    """Fit a model on some of the rows, and evaluate it on the others.
 
-    A trivial model, which says the shares of the classes or the mean whatever the row,
-    and HistGradientBoosting are fitted and judged on the same rows.
+    HistGradientBoosting and a trivial model, which predicts the class frequencies or
+    the mean for every row, are fitted and evaluated on the same rows.
 
     Parameters
     ----------
     model : LacunetClassifier or LacunetRegressor
-        It is cloned, and stays as it is.
+        The model to evaluate. It is cloned, and stays as it is.
     X : DataFrame of shape (n_samples, n_features)
-        Numbers, categories, dates and truth values, with holes.
+        Numbers, categories, dates and booleans; values may be missing.
     y : array-like of shape (n_samples,)
-        Without holes.
+        Targets, none of them missing.
     task : {"classification", "regression"}
+        What the targets are.
     X_unlabelled : DataFrame, default=None
-        Rows without a target, which teach our density.
+        Rows without a target, which our density is fitted to as well.
     test_size : float, default=0.2
-        Share of the rows that are held out. Shares of classes are kept, if each class
-        has two rows; one row of each is learned from in any case.
+        Fraction of the rows to hold out. The split is stratified if each class has two
+        rows; one row of each class is trained on in any case.
     random_state : int, default=0
-        Which rows those are.
+        Seed of the split.
     on_step : callable, default=None
-        Told in a few words what is done next.
+        Called before each step with a few words that describe it.
 
     Returns
     -------
@@ -101,25 +411,55 @@ def hold_out(
     >>> found.scores["lacunet"]["accuracy"] > found.scores["trivial"]["accuracy"]
     True
     """
-    _check(model, X, y, task)
-    say = on_step or _say_nothing
-    targets = _read_targets(y, task)
+    targets = _check_inputs(model, X, y, task)
+    report = on_step or (lambda text: None)
     train, test = split_rows(
         targets, task, test_size=test_size, random_state=random_state
     )
-    models, seconds = _fit_all(
-        _make_models(model, task, random_state),
-        X.iloc[train],
-        targets[train],
-        X_unlabelled,
-        say,
+    boosted, dummy = (
+        (BoostedClassifier, DummyClassifier)
+        if task == "classification"
+        else (BoostedRegressor, DummyRegressor)
     )
-    say(f"judging by {len(test):,} rows")
-    judged = _judge(models, X.iloc[test], targets[test], task, np.unique(targets))
-    say("hiding one column after the other")
-    ours = models[OURS]
-    importance = find_importance(task, partial(judged.losses_of, ours), judged.X)
-    holes = X.iloc[train].isna().sum().to_numpy()
+    ours = clone(model)
+    rival = boosted("hgb", random_state=random_state)
+    models = {"lacunet": ours, "hgb": rival, "trivial": dummy()}
+    seconds = {}
+    for name, each in models.items():
+        report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
+        more = {"X_unlabelled": X_unlabelled} if each is ours else {}
+        began = time.perf_counter()
+        each.fit(X.iloc[train], targets[train], **more)
+        seconds[name] = time.perf_counter() - began
+
+    report(f"scoring on {len(test):,} held-out rows")
+    X_test, y_test = X.iloc[test], targets[test]
+    classes = np.unique(targets) if task == "classification" else np.array([])
+    predicted, losses = {}, {}
+    for name, each in models.items():
+        predicted[name] = _predict(each, X_test, classes)
+        losses[name] = row_losses(task, y_test, predicted[name], classes)
+    pair = {name: predicted[name] for name in ("lacunet", "hgb")}
+    if task == "classification":
+        by_task = _evaluate_classes(targets[train], y_test, classes, pair)
+    else:
+        agreement = {name: find_agreement(y_test, each) for name, each in pair.items()}
+        by_task = {"agreement": agreement}
+    by_missing = compare_by_missing(
+        task,
+        X_test.isna().sum(axis=1).to_numpy(),
+        {name: losses[name] for name in pair},
+    )
+
+    report("hiding one column after the other")
+    importance = find_importance(
+        task,
+        lambda X: row_losses(
+            task, y_test[: len(X)], _predict(ours, X, classes), classes
+        ),
+        X_test,
+    )
+    n_missing = X.iloc[train].isna().sum().to_numpy()
     return HoldOut(
         task=task,
         n_train=len(train),
@@ -128,38 +468,31 @@ def hold_out(
         n_columns=X.shape[1],
         test_size=test_size,
         random_state=random_state,
-        classes=judged.count_classes(targets[train]),
-        scores=judged.scores(),
-        estimates={name: compare_losses(task, judged.losses[name]) for name in models},
-        leads={name: judged.lead_over(name) for name in (RIVAL, TRIVIAL)},
+        scores={k: score(task, y_test, each, classes) for k, each in predicted.items()},
+        estimates={k: compare_losses(task, each) for k, each in losses.items()},
+        leads={
+            name: compare_losses(task, losses[name], losses["lacunet"])
+            for name in ("hgb", "trivial")
+        },
         seconds=seconds,
         max_epochs=int(ours.max_epochs),
         time_limit=None if ours.time_limit is None else float(ours.time_limit),
         learning=tuple(LearningStep(*each[:4]) for each in ours.history_),
-        reliability=judged.reliability(),
-        agreement=judged.agreement(),
-        mean_confidence=judged.mean_confidence(),
-        by_holes=judged.by_holes(),
+        by_missing=by_missing,
         importance=importance,
-        confusion=judged.confusion(),
-        never_missing=tuple(map(str, X.columns[holes == 0])),
-        empty=tuple(map(str, X.columns[holes == len(train)])),
+        never_missing=tuple(map(str, X.columns[n_missing == 0])),
+        empty=tuple(map(str, X.columns[n_missing == len(train)])),
         versions=find_versions(),
         model=ours,
+        **by_task,
     )
 
 
-def _say_nothing(text: str) -> None:
-    pass
-
-
-# --- what is asked for
-
-
-def _check(model: Any, X: Any, y: Any, task: Task) -> None:
+def _check_inputs(model: Any, X: Any, y: Any, task: Task) -> np.ndarray:
+    """Return the targets, if they and the rows suit the model."""
     check_choice(task, tuple(METRICS), "task")
-    fits = is_classifier(model) if task == "classification" else is_regressor(model)
-    if not fits:
+    suits = is_classifier(model) if task == "classification" else is_regressor(model)
+    if not suits:
         msg = (
             f"Got task={task!r} and a model of class {type(model).__name__}, but "
             f"expected a LacunetClassifier for classes, a LacunetRegressor for numbers."
@@ -168,146 +501,242 @@ def _check(model: Any, X: Any, y: Any, task: Task) -> None:
     if not isinstance(X, pd.DataFrame):
         msg = (
             f"Got X of type {type(X).__name__}, but expected a DataFrame of pandas: "
-            f"columns are told of by their names."
+            f"columns are reported by their names."
         )
         raise TypeError(msg)
     check_consistent_length(X, y)
+    # Booleans and numbers among objects become what they are.
+    targets = pd.Series(column_or_1d(np.asarray(y), warn=True)).infer_objects()
+    if targets.isna().any():
+        msg = (
+            "Got y with missing values, but expected a target for each row. Give rows "
+            "without one as X_unlabelled."
+        )
+        raise ValueError(msg)
+    values: np.ndarray = targets.to_numpy()
+    return values
 
 
-def _read_targets(y: Any, task: Task) -> np.ndarray:
-    if task == "regression":
-        numbers: np.ndarray = column_or_1d(check_numbers(y))
-        return numbers
-    # Truth values and numbers among objects are what they are.
-    return check_labels(pd.Series(np.asarray(y)).infer_objects().to_numpy())
+def _predict(model: Any, X: pd.DataFrame, classes: np.ndarray) -> np.ndarray:
+    """Return probabilities of all classes, or numbers if there are no classes."""
+    if hasattr(model, "on_unseen_missing"):
+        # Values missing where none was in training are part of the evaluation.
+        model = copy.copy(model).set_params(on_unseen_missing="use")
+    if len(classes):
+        return align_probabilities(model.predict_proba(X), model.classes_, classes)
+    numbers: np.ndarray = model.predict(X)
+    return numbers
 
 
-# --- fitting
-
-
-def _make_models(model: Any, task: Task, random_state: int) -> dict[str, Any]:
-    """Return models to be fitted, ours first."""
-    if task == "regression":
-        rival: Any = BoostedRegressor("hgb", random_state=random_state)
-        return {OURS: clone(model), RIVAL: rival, TRIVIAL: DummyRegressor()}
-    rival = BoostedClassifier("hgb", random_state=random_state)
-    return {OURS: clone(model), RIVAL: rival, TRIVIAL: DummyClassifier()}
-
-
-def _fit_all(
-    models: dict[str, Any],
-    X: pd.DataFrame,
+def _evaluate_classes(
+    y_train: np.ndarray,
     y: np.ndarray,
-    X_unlabelled: pd.DataFrame | None,
-    say: Callable[[str], object],
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """Fit the models one after the other, and return the seconds that each took."""
-    seconds = {}
-    for name, model in models.items():
-        say(f"fitting {TITLES[name]} on {len(y):,} rows")
-        began = time.perf_counter()
-        if name == OURS:
-            model.fit(X, y, X_unlabelled=X_unlabelled)
-        else:
-            model.fit(X, y)
-        seconds[name] = time.perf_counter() - began
-    return models, seconds
+    classes: np.ndarray,
+    predicted: Mapping[str, np.ndarray],
+) -> dict[str, Any]:
+    """Return what only a classification has, as fields of HoldOut."""
+    calibration = {}
+    for name, each in predicted.items():
+        event, probability = y == classes[each.argmax(1)], each.max(1)
+        if len(classes) == 2:
+            event, probability = y == classes[1], each[:, 1]
+        calibration[name] = find_calibration(probability, event)
+    n_train, n_test = Counter(y_train.tolist()), Counter(y.tolist())
+    ours = predicted["lacunet"]
+    confusion: tuple[tuple[int, ...], ...] = ()
+    if len(classes) <= _MOST_CONFUSED:
+        counts = confusion_matrix(y, classes[ours.argmax(1)], labels=classes)
+        confusion = tuple(map(tuple, counts.tolist()))
+    return {
+        "classes": tuple(
+            ClassRows(each, n_train[each], n_test[each]) for each in classes.tolist()
+        ),
+        "calibration": calibration,
+        "mean_confidence": float(ours.max(1).mean()),
+        "confusion": confusion,
+    }
 
 
-# --- judging
+# --- calibration
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """Rows held out, and what the models say of them."""
+def find_calibration(
+    probabilities: np.ndarray, happened: np.ndarray, *, random_state: int = 0
+) -> Calibration:
+    """Compare probabilities of an event with how often it happened.
 
-    task: Task
-    X: pd.DataFrame
-    y: np.ndarray
-    classes: np.ndarray
-    predicted: Mapping[str, np.ndarray]
-    losses: Mapping[str, np.ndarray]
+    Examples
+    --------
+    >>> always = find_calibration(np.full(20, 0.5), np.ones(20, dtype=bool))
+    >>> always.calibration_error, always.p_value < 0.05
+    (0.5, True)
+    """
+    from scipy.stats import binomtest
 
-    def losses_of(self, model: Any, X: pd.DataFrame) -> np.ndarray:
-        """Return the losses of the first rows, with something hidden in them."""
-        said = _ask(model, X, self.task, self.classes)
-        return row_losses(self.task, self.y[: len(X)], said, self.classes)
-
-    def scores(self) -> dict[str, dict[str, float | None]]:
-        return {
-            name: score(self.task, self.y, said, self.classes)
-            for name, said in self.predicted.items()
-        }
-
-    def lead_over(self, name: str) -> Estimate:
-        return compare_losses(self.task, self.losses[name], self.losses[OURS])
-
-    def by_holes(self) -> tuple[HoleBin, ...]:
-        n_missing = self.X.isna().sum(axis=1).to_numpy()
-        pair = {name: self.losses[name] for name in (OURS, RIVAL)}
-        return loss_by_holes(self.task, n_missing, pair)
-
-    def agreement(self) -> dict[str, Agreement]:
-        if self.task == "classification":
-            return {}
-        pair = (OURS, RIVAL)
-        return {name: find_agreement(self.y, self.predicted[name]) for name in pair}
-
-    def reliability(self) -> dict[str, Reliability]:
-        if self.task == "regression":
-            return {}
-        pair = (OURS, RIVAL)
-        return {name: self._reliability(self.predicted[name]) for name in pair}
-
-    def _reliability(self, shares: np.ndarray) -> Reliability:
-        if len(self.classes) == 2:
-            return find_reliability(shares[:, 1], self.y == self.classes[1])
-        return find_reliability(shares.max(1), self._chosen(shares) == self.y)
-
-    def _chosen(self, shares: np.ndarray) -> np.ndarray:
-        chosen: np.ndarray = self.classes[shares.argmax(1)]
-        return chosen
-
-    def mean_confidence(self) -> float | None:
-        if self.task == "regression":
-            return None
-        return float(self.predicted[OURS].max(1).mean())
-
-    def confusion(self) -> tuple[tuple[int, ...], ...]:
-        if self.task == "regression" or len(self.classes) > _MOST_CONFUSED:
-            return ()
-        chosen = self._chosen(self.predicted[OURS])
-        counts = confusion_matrix(self.y, chosen, labels=self.classes)
-        return tuple(map(tuple, counts.tolist()))
-
-    def count_classes(self, y_train: np.ndarray) -> tuple[ClassRows, ...]:
-        if self.task == "regression":
-            return ()
-        n_train, n_test = Counter(y_train.tolist()), Counter(self.y.tolist())
-        return tuple(
-            ClassRows(label, n_train[label], n_test[label])
-            for label in self.classes.tolist()
+    codes = equal_bins(probabilities)
+    bins = []
+    for rows in _rows_of(codes):
+        n_rows, n_events = int(rows.sum()), int(happened[rows].sum())
+        low, high = binomtest(n_events, n_rows).proportion_ci(method="wilson")
+        mean = float(probabilities[rows].mean())
+        bins.append(
+            CalibrationBin(n_rows, mean, n_events / n_rows, float(low), float(high))
         )
 
+    def error_of(events: np.ndarray) -> float:
+        gaps = np.abs(np.bincount(codes, events - probabilities))
+        return float(gaps.sum() / len(codes))
 
-def _judge(
-    models: Mapping[str, Any],
-    X: pd.DataFrame,
-    y: np.ndarray,
-    task: Task,
-    classes: np.ndarray,
-) -> _Judged:
-    said = {name: _ask(model, X, task, classes) for name, model in models.items()}
-    losses = {name: row_losses(task, y, each, classes) for name, each in said.items()}
-    return _Judged(task, X, y, classes, said, losses)
+    error, stream = error_of(happened), np.random.RandomState(random_state)
+    simulated = [
+        error_of(stream.rand(len(codes)) < probabilities) for _ in range(_N_SIMULATED)
+    ]
+    n_larger = sum(each >= error - 1e-12 for each in simulated)  # but for rounding
+    p_value = (1 + n_larger) / (1 + _N_SIMULATED)
+    return Calibration(tuple(bins), error, float(np.mean(simulated)), p_value)
 
 
-def _ask(model: Any, X: pd.DataFrame, task: Task, classes: np.ndarray) -> np.ndarray:
-    """Return predictions, or a probability for each of all classes."""
-    if hasattr(model, "on_unseen_missing"):
-        # Holes where training had none are what is asked about here.
-        model = copy.copy(model).set_params(on_unseen_missing="use")
-    if task == "regression":
-        predicted: np.ndarray = model.predict(X)
-        return predicted
-    return align_probabilities(model.predict_proba(X), model.classes_, classes)
+def find_agreement(y: np.ndarray, predicted: np.ndarray) -> Agreement:
+    """Compare predicted numbers with observed ones.
+
+    Examples
+    --------
+    >>> find_agreement(np.arange(5.0), np.ones(5)).residuals
+    (-0.8, 0.0, 1.0, 2.0, 2.8)
+    """
+    bins = [
+        AgreementBin(
+            int(rows.sum()),
+            float(predicted[rows].mean()),
+            float(y[rows].mean()),
+            tuple(np.quantile(y[rows], _QUANTILES).tolist()),
+        )
+        for rows in _rows_of(equal_bins(predicted))
+    ]
+    residuals = y - predicted
+    quantiles = tuple(np.quantile(residuals, _QUANTILES).tolist())
+    return Agreement(tuple(bins), float(residuals.mean()), quantiles)
+
+
+def equal_bins(values: np.ndarray) -> np.ndarray:
+    """Assign values to bins of about equally many; equal values share a bin.
+
+    Unlike the bins of ``sklearn.calibration.calibration_curve``, they never have few
+    rows, and are counted.
+
+    Examples
+    --------
+    >>> np.bincount(equal_bins(np.arange(50.0)))
+    array([17, 16, 17])
+    """
+    n_bins = max(1, min(_MOST_BINS, len(values) // _ROWS_PER_BIN))
+    edges = np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1])
+    _, codes = np.unique(np.searchsorted(edges, values, "right"), return_inverse=True)
+    found: np.ndarray = codes
+    return found
+
+
+def _rows_of(codes: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield for each bin which rows are in it."""
+    for code in range(codes.max() + 1):
+        yield codes == code
+
+
+# --- missing values and columns
+
+
+def compare_by_missing(
+    task: Task, n_missing: np.ndarray, losses: Mapping[str, np.ndarray]
+) -> tuple[MissingBin, ...]:
+    """Return the first score of models on rows with ever more missing values.
+
+    Numbers of missing values are joined until enough rows have them; a small rest at
+    the end joins the last bin.
+
+    Examples
+    --------
+    >>> n_missing = np.repeat([0, 1, 2], 20)
+    >>> bins = compare_by_missing("regression", n_missing, {"ours": np.ones(60)})
+    >>> [(each.fewest, each.most, each.n_rows) for each in bins]
+    [(0, 0, 20), (1, 1, 20), (2, 2, 20)]
+    """
+    enough = max(_ROWS_PER_MISSING_BIN, len(n_missing) / _MOST_MISSING_BINS / 1.5)
+    starts, n_rows = [], np.inf
+    numbers, counts = np.unique(n_missing, return_counts=True)
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        if n_rows >= enough:
+            starts.append(number)
+            n_rows = 0
+        n_rows += count
+    if n_rows < enough and len(starts) > 1:
+        starts.pop()
+    bins = []
+    for rows in _rows_of(np.searchsorted(starts, n_missing, "right") - 1):
+        fewest, most = int(n_missing[rows].min()), int(n_missing[rows].max())
+        of_rows = {
+            name: compare_losses(task, all_[rows]) for name, all_ in losses.items()
+        }
+        bins.append(MissingBin(fewest, most, int(rows.sum()), of_rows))
+    return tuple(bins)
+
+
+def find_importance(
+    task: Task, losses_of: Callable[[pd.DataFrame], np.ndarray], X: pd.DataFrame
+) -> Importance:
+    """Hide columns one after the other, and return what that costs.
+
+    Of more than 50 columns, those are taken that cost the most in a few rows; of very
+    many, only the most complete are tried there. ``losses_of`` returns the losses of
+    the first rows of X, however many it is given.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    >>> found = find_importance("regression", lambda X: 1 + 3 * X["b"].isna(), X)
+    >>> [(column.name, column.lost.value) for column in found.columns]
+    [('b', 1.0), ('a', 0.0)]
+    """
+
+    def rank(X: pd.DataFrame, places: Sequence[int]) -> list[tuple[int, Estimate]]:
+        """Return columns and what is lost without them, the most important first."""
+        whole = np.asarray(losses_of(X))
+        lost = [
+            (i, compare_losses(task, np.asarray(losses_of(hide_column(X, i))), whole))
+            for i in places
+        ]
+        return sorted(lost, key=lambda each: -each[1].value)
+
+    n_columns = X.shape[1]
+    places, rule = list(range(n_columns)), "all columns"
+    if n_columns > _MOST_COLUMNS:
+        n_tried = _CELLS_TO_CHOOSE // (_FEWEST_ROWS * n_columns)
+        n_tried = min(n_columns, max(_MOST_COLUMNS, n_tried))
+        complete = np.argsort(X.isna().sum().to_numpy(), kind="stable")[:n_tried]
+        places = sorted(complete.tolist())
+        among = "all" if n_tried == n_columns else f"the {n_tried:,} most complete"
+        rule = f"{among} of {n_columns:,} columns"
+        if n_tried > _MOST_COLUMNS:
+            few = X.iloc[:_FEWEST_ROWS]
+            places = sorted(place for place, _ in rank(few, places)[:_MOST_COLUMNS])
+            rule = (
+                f"the {_MOST_COLUMNS} that cost the most in {len(few)} rows, among "
+                f"{rule}"
+            )
+    rows = X.iloc[: min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // n_columns))]
+    columns = [ColumnLoss(str(X.columns[i]), lost) for i, lost in rank(rows, places)]
+    return Importance(tuple(columns), n_columns, len(rows), rule)
+
+
+def hide_column(X: pd.DataFrame, place: int) -> pd.DataFrame:
+    """Return a frame in which one column is missing in all rows.
+
+    Examples
+    --------
+    >>> hide_column(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), 0)
+        a  b
+    0 NaN  x
+    1 NaN  y
+    """
+    hidden = X.copy(deep=False)
+    hidden.isetitem(place, np.full(len(X), np.nan))
+    return hidden

@@ -1,6 +1,7 @@
-"""Scores of predictions, the same for all models."""
+"""Scores of predictions: metrics, losses of rows, standard errors, and their format."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,11 @@ class Metric:
     Attributes
     ----------
     key : str
+        Name in mappings of scores, such as ``"log_loss"``.
     title : str
+        Name for people, such as ``"log-loss"``.
     higher_is_better : bool
+        Whether larger values are better.
     """
 
     key: str
@@ -33,7 +37,7 @@ class Metric:
     higher_is_better: bool
 
 
-# The first is what models are told apart by.
+# The first metric of a task, a loss, is the one that models are compared by.
 METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
     {
         "classification": (
@@ -55,22 +59,24 @@ def score(
     predicted: np.ndarray,
     classes: Sequence[Any] | np.ndarray = (),
 ) -> dict[str, float | None]:
-    """Return all scores of a task.
+    """Compute all scores of a task.
 
     Parameters
     ----------
     task : {"classification", "regression"}
+        Which metrics of ``METRICS`` to compute.
     y : ndarray of shape (n_samples,)
+        True targets.
     predicted : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Numbers, or probabilities of the classes.
+        Predicted numbers, or probabilities of the classes.
     classes : sequence
-        In the order of the columns, sorted.
+        Classes in the order of the columns, sorted.
 
     Returns
     -------
     dict of str to float or None
-        By the key of the metric. None where it has no value: the area under the curve
-        without a row of each class, R² of a single row.
+        By the key of the metric. None where it is undefined: the AUC without a row of
+        each class, R² of a single row.
 
     Examples
     --------
@@ -83,24 +89,19 @@ def score(
         r2 = r2_score(y, predicted) if len(y) > 1 else None
         return {"rmse": float(root_mean_squared_error(y, predicted)), "r2": r2}
     known = np.asarray(classes)
-    # Some models give single precision, and sums that are not quite 1.
-    shares = np.asarray(predicted, dtype=np.float64)
-    shares = shares / shares.sum(1, keepdims=True)
-    chosen = known[shares.argmax(1)]
+    # Some models return single precision, and sums that are not quite 1.
+    probabilities = np.asarray(predicted, dtype=np.float64)
+    probabilities = probabilities / probabilities.sum(1, keepdims=True)
+    auc = None
+    if len(known) == 2 and len(np.unique(y)) == 2:
+        auc = float(roc_auc_score(y == known[1], probabilities[:, 1]))
+    elif len(known) > 2 and len(np.unique(y)) == len(known):
+        auc = float(roc_auc_score(y, probabilities, multi_class="ovr", labels=known))
     return {
-        "log_loss": float(log_loss(y, shares, labels=known)),
-        "accuracy": float(accuracy_score(y, chosen)),
-        "auc": _area(y, shares, known),
+        "log_loss": float(log_loss(y, probabilities, labels=known)),
+        "accuracy": float(accuracy_score(y, known[probabilities.argmax(1)])),
+        "auc": auc,
     }
-
-
-def _area(y: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> float | None:
-    """Return the area under the ROC curve, its mean over the classes if several."""
-    if len(np.unique(y)) < len(classes) or len(classes) < 2:
-        return None
-    if len(classes) == 2:
-        return float(roc_auc_score(y == classes[1], shares[:, 1]))
-    return float(roc_auc_score(y, shares, multi_class="ovr", labels=classes))
 
 
 def align_probabilities(
@@ -108,11 +109,12 @@ def align_probabilities(
     known: Sequence[Any] | np.ndarray,
     classes: Sequence[Any] | np.ndarray,
 ) -> np.ndarray:
-    """Return probabilities with a column for each class, also for those not learned.
+    """Add columns of zeros for the classes that a model has not seen.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_known)
+        What ``predict_proba`` returned.
     known : sequence of length n_known
         Classes of the model.
     classes : sequence of length n_classes
@@ -129,7 +131,110 @@ def align_probabilities(
     >>> align_probabilities(np.array([[0.25, 0.75]]), ["a", "c"], ["a", "b", "c"])
     array([[0.25, 0.  , 0.75]])
     """
-    places = np.searchsorted(np.asarray(classes), np.asarray(known))
     aligned = np.zeros((len(probabilities), len(classes)))
-    aligned[:, places] = probabilities
+    aligned[:, np.searchsorted(np.asarray(classes), np.asarray(known))] = probabilities
     return aligned
+
+
+# --- losses of rows
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score, or a difference of scores, with its standard error over rows.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    error : float or None
+        Its standard error; None if there is only one row.
+    """
+
+    value: float
+    error: float | None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is more than two standard errors away from 0."""
+        return self.error is not None and abs(self.value) > 2 * self.error
+
+    def show(self, form: str) -> str:
+        """Return the value and its standard error in a format of Python."""
+        shown = show_score(self.value, form)
+        return (
+            shown if self.error is None else f"{shown} ± {show_score(self.error, form)}"
+        )
+
+
+def row_losses(
+    task: Task,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    classes: Sequence[Any] | np.ndarray = (),
+) -> np.ndarray:
+    """Return the log-loss or the squared error of each row."""
+    if task == "regression":
+        squares: np.ndarray = np.square(y - predicted)
+        return squares
+    of_truth = predicted[np.arange(len(y)), np.searchsorted(np.asarray(classes), y)]
+    # Clipped like scikit-learn's: a class with probability 0 has a finite loss.
+    losses: np.ndarray = -np.log(
+        np.clip(of_truth / predicted.sum(1), np.finfo(np.float64).eps, 1.0)
+    )
+    return losses
+
+
+def compare_losses(
+    task: Task, losses: np.ndarray, others: np.ndarray | float = 0.0
+) -> Estimate:
+    """Return the difference of the first score between two losses of the same rows.
+
+    Without ``others`` it is the score itself: the log-loss, or the root mean square.
+    """
+    values, slopes = [], []
+    for each in (losses, np.broadcast_to(others, losses.shape)):
+        value, slope = float(each.mean()), 1.0
+        if task == "regression":
+            value = math.sqrt(value)
+            slope = 0.5 / value if value else 0.0  # of the root: the delta method
+        values.append(value)
+        slopes.append(slope)
+    gaps = losses * slopes[0] - others * slopes[1]
+    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else None
+    return Estimate(values[0] - values[1], error)
+
+
+# --- formats
+
+
+def choose_format(metric: Metric, values: Iterable[float | None]) -> str:
+    """Return the format that writes all values of a metric with the same digits.
+
+    Examples
+    --------
+    >>> from lacunet.evaluation import METRICS
+    >>> choose_format(METRICS["classification"][0], [12.5])
+    '.3f'
+    >>> rmse = METRICS["regression"][0]
+    >>> choose_format(rmse, [53.25, None]), choose_format(rmse, [1e-9])
+    (',.2f', '.4g')
+    """
+    if metric.key != "rmse":
+        return ".3f"  # whatever the unit of the target is
+    largest = max((abs(each) for each in values if each is not None), default=0.0)
+    power = math.floor(math.log10(largest)) if largest else 0
+    return f",.{max(3 - power, 0)}f" if -4 < power < 9 else ".4g"
+
+
+def show_score(value: float | None, form: str) -> str:
+    """Return a score in a format of Python; a dash if it is undefined.
+
+    Examples
+    --------
+    >>> show_score(-0.25, ".3f"), show_score(-0.0001, ".3f"), show_score(None, ".3f")
+    ('−0.250', '0.000', '–')
+    """
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:z{form}}".replace("-", "\N{MINUS SIGN}")

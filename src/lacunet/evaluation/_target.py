@@ -1,38 +1,46 @@
-"""The column that is to be predicted, apart from the others."""
+"""The target of a table: its task, its values, and rows to train and to test on."""
 
 import difflib
+import math
+import re
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import train_test_split
 
-from lacunet.evaluation._task import Task, find_task
 from lacunet.exceptions import TableError
+from lacunet.tables import ColumnInfo
 
-# Of a classification: more classes than this are refused, as it is a name or a number
-# then.
-MOST_CLASSES = 1000
-FEWEST_ROWS = 10
-# Of a regression: the square of a larger number is none.
-_LARGEST = 1e100
-_LARGEST_EXACT = 2.0**53  # of floats that stand for whole numbers
+Task = Literal["classification", "regression"]
+
+# Whole numbers are taken for classes if there are few, with several rows each.
+_MOST_WHOLE_CLASSES = 20
+_ROWS_PER_CLASS = 5
+# More classes than this are a name or a number.
+_MOST_CLASSES = 1000
+_FEWEST_ROWS = 10
+_LARGEST = 1e100  # number whose square is finite
+_LARGEST_EXACT = 2.0**53  # whole number that a float represents exactly
 
 
 @dataclass(frozen=True, eq=False)
 class TargetTable:
-    """A table whose target stands apart.
+    """A table split into inputs and target.
 
     Attributes
     ----------
     X : DataFrame
-        Rows with a target.
+        Inputs of the rows with a target.
     y : ndarray of shape (n_rows,)
-        Without holes.
+        Targets, none of them missing.
     X_unlabelled : DataFrame
-        Rows without a target; there may be none.
+        Inputs of the rows without a target; there may be none.
     task : {"classification", "regression"}
+        What is to be predicted: classes or numbers.
     name : str
-        Of the target.
+        Name of the target column.
     """
 
     X: pd.DataFrame
@@ -42,18 +50,114 @@ class TargetTable:
     name: str
 
 
+@dataclass(frozen=True)
+class TableFacts:
+    """The table that a model was trained on, for its card and its page.
+
+    Parameters
+    ----------
+    file : str
+        Name or path of the file; only the name is shown.
+    target : str
+        Name of the column that is predicted.
+    n_rows : int
+        Number of all rows.
+    n_unlabelled : int
+        Number of rows without a target.
+    columns : tuple of ColumnInfo
+        Description of the columns; the target may be among them.
+
+    Examples
+    --------
+    >>> from lacunet.evaluation import TableFacts
+    >>> from lacunet.tables import ColumnInfo
+    >>> age, ill = ColumnInfo("age", "number", 2, 9), ColumnInfo("ill", "text", 1, 2)
+    >>> facts = TableFacts("data/patients.csv", "ill", 10, 1, (age, ill))
+    >>> facts.name, [column.name for column in facts.inputs]
+    ('patients.csv', ['age'])
+    """
+
+    file: str
+    target: str
+    n_rows: int
+    n_unlabelled: int
+    columns: tuple[ColumnInfo, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the file, without its folder."""
+        return re.split(r"[/\\]", self.file.rstrip("/\\"))[-1]
+
+    @property
+    def inputs(self) -> tuple[ColumnInfo, ...]:
+        """The columns without the target."""
+        return tuple(each for each in self.columns if each.name != self.target)
+
+    def fraction_missing(self, column: ColumnInfo) -> float:
+        """Return the fraction of rows in which a column is missing.
+
+        Parameters
+        ----------
+        column : ColumnInfo
+            One of ``columns``.
+
+        Returns
+        -------
+        float
+        """
+        return column.n_missing / max(self.n_rows, 1)
+
+
+def find_task(y: Any) -> Task:
+    """Infer from the values of a target whether they are classes or numbers.
+
+    Text, booleans, two distinct numbers, and up to 20 distinct whole numbers with five
+    rows each on average are classes. Everything else is a regression.
+
+    Parameters
+    ----------
+    y : array-like or Series of shape (n_samples,)
+        Targets; missing values are ignored.
+
+    Returns
+    -------
+    {"classification", "regression"}
+
+    Examples
+    --------
+    >>> from lacunet.evaluation import find_task
+    >>> find_task(["ill", "well", None]), find_task([0, 1] * 20)
+    ('classification', 'classification')
+    >>> find_task([0.5, 1.5, None, 2.25])
+    'regression'
+    """
+    known = pd.Series(y).dropna().infer_objects()
+    if pd.api.types.is_datetime64_any_dtype(known):
+        return "regression"
+    if not pd.api.types.is_numeric_dtype(known) or pd.api.types.is_bool_dtype(known):
+        return "classification"
+    values = known.to_numpy(dtype=np.float64)
+    distinct = np.unique(values)
+    few = len(distinct) <= min(_MOST_WHOLE_CLASSES, len(values) / _ROWS_PER_CLASS)
+    whole = bool((distinct == np.round(distinct)).all())
+    if len(distinct) <= 2 or (few and whole):
+        return "classification"
+    return "regression"
+
+
 def split_target(
     table: pd.DataFrame, target: str, task: Task | None = None
 ) -> TargetTable:
-    """Take the target out of a table, and the rows that have none.
+    """Split a table into inputs and target, and set rows without a target apart.
 
     Parameters
     ----------
     table : DataFrame
+        All columns, the target among them.
     target : str
-        Name of a column.
+        Name of the column to predict.
     task : {"classification", "regression"}, default=None
-        By what the target looks like, if None.
+        What to predict; None infers it by :func:`find_task`.
 
     Returns
     -------
@@ -68,22 +172,6 @@ def split_target(
     >>> parts.task, len(parts.y), len(parts.X_unlabelled)
     ('classification', 30, 10)
     """
-    _check_name(table, target)
-    known = table[target].notna().to_numpy()
-    _check_known(known, target)
-    y, others = table.loc[known, target], table.drop(columns=[target])
-    found = task or find_task(y)
-    values = _as_numbers(y, target) if found == "regression" else _as_classes(y, target)
-    return TargetTable(
-        others[known].reset_index(drop=True),
-        values,
-        others[~known].reset_index(drop=True),
-        found,
-        target,
-    )
-
-
-def _check_name(table: pd.DataFrame, target: str) -> None:
     if target not in table.columns:
         names = [str(name) for name in table.columns]
         close = difflib.get_close_matches(target, names, n=3) or names[:5]
@@ -98,22 +186,26 @@ def _check_name(table: pd.DataFrame, target: str) -> None:
             f"others to predict it from."
         )
         raise TableError(msg)
-
-
-def _check_known(known: np.ndarray, target: str) -> None:
-    if known.sum() < FEWEST_ROWS:
+    known = table[target].notna().to_numpy()
+    if known.sum() < _FEWEST_ROWS:
         msg = (
             f"Got {int(known.sum())} of {len(known)} rows with a value of the target "
-            f"{target!r}, but expected at least {FEWEST_ROWS} to learn from."
+            f"{target!r}, but expected at least {_FEWEST_ROWS} to learn from."
         )
         raise TableError(msg)
+    y, X = table.loc[known, target], table.drop(columns=[target])
+    found = task or find_task(y)
+    values = _as_numbers(y, target) if found == "regression" else _as_classes(y, target)
+    labelled, unlabelled = (X[rows].reset_index(drop=True) for rows in (known, ~known))
+    return TargetTable(labelled, values, unlabelled, found, target)
 
 
 def _as_classes(y: pd.Series, target: str) -> np.ndarray:
+    """Return classes as booleans, integers or text."""
     values: np.ndarray = y.to_numpy()
     if values.dtype.kind == "f":
         whole = (values == np.round(values)) & (np.abs(values) <= _LARGEST_EXACT)
-        # Integers are floats where some are missing; of others only the names are left.
+        # Integers are floats where some are missing; other floats become text.
         values = values.astype(np.int64 if whole.all() else str)
     elif values.dtype.kind not in "biu":
         values = values.astype(str)
@@ -121,25 +213,26 @@ def _as_classes(y: pd.Series, target: str) -> np.ndarray:
     if len(classes) < 2:
         msg = (
             f"Got a target {target!r} with one class, {classes[0]!s}, but expected at "
-            f"least two. There is nothing to tell apart."
+            f"least two."
         )
         raise TableError(msg)
-    if len(classes) > MOST_CLASSES or counts.max() == 1:
+    if len(classes) > _MOST_CLASSES or counts.max() == 1:
         msg = (
             f"Got a target {target!r} with {len(classes)} classes in {len(values)} "
-            f"rows, but expected few that come again. Is it the right column? Numbers "
-            f"are predicted with --task regression."
+            f"rows, but expected few classes with several rows each. Is it the right "
+            f"column? Numbers are predicted with --task regression."
         )
         raise TableError(msg)
     return values
 
 
 def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
+    """Return finite numbers that are not all the same."""
     if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
-        kind = "dates" if pd.api.types.is_datetime64_any_dtype(y) else "words"
+        kind = "dates" if pd.api.types.is_datetime64_any_dtype(y) else "text"
         msg = (
             f"Got a target {target!r} of {kind}, but expected numbers to predict. "
-            f"Use --task classification, or turn it into numbers first."
+            f"Use --task classification, or convert it to numbers first."
         )
         raise TableError(msg)
     values: np.ndarray = y.to_numpy(dtype=np.float64)
@@ -147,13 +240,59 @@ def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
     if abs(largest) > _LARGEST:
         msg = (
             f"Got a target {target!r} with the value {largest:g}, but expected none "
-            f"beyond {_LARGEST:g}. If it means missing, say --missing {largest:g}."
+            f"beyond {_LARGEST:g}. If it means missing, give --missing {largest:g}."
         )
         raise TableError(msg)
     if values.min() == values.max():
         msg = (
             f"Got a target {target!r} that is {values[0]:g} in all rows, but expected "
-            f"different values. There is nothing to predict."
+            f"different values."
         )
         raise TableError(msg)
     return values
+
+
+def split_rows(
+    y: np.ndarray, task: Task, *, test_size: float, random_state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of training and test rows; every class has a training row.
+
+    The split is stratified if each class has two rows and both parts have room for all
+    classes. Otherwise it is random, but for one training row of each class.
+    """
+    if not 0 < test_size < 1:
+        msg = f"Got test_size={test_size!r}, but expected a fraction between 0 and 1."
+        raise ValueError(msg)
+    if len(y) < 4:
+        msg = (
+            f"Got {len(y)} rows with a target, but expected at least 4: some to train "
+            f"on, and some to test on."
+        )
+        raise ValueError(msg)
+    n_test = min(math.ceil(test_size * len(y)), len(y) - 2)
+    rows = np.arange(len(y))
+    options = {"test_size": n_test, "random_state": random_state}
+    if task == "regression":
+        train, test = train_test_split(rows, **options)
+        return train, test
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        msg = (
+            f"Got y with the single class {classes.tolist()[0]!r}, but expected at "
+            f"least two."
+        )
+        raise ValueError(msg)
+    if counts.max() == 1:
+        msg = (
+            f"Got y with {len(codes)} classes of one row each, but expected classes of "
+            f"several rows. Is the target a number to be predicted, or an identifier?"
+        )
+        raise ValueError(msg)
+    if counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(classes):
+        train, test = train_test_split(rows, stratify=codes, **options)
+        if len(np.unique(codes[train])) == len(classes):
+            return train, test
+    order = np.random.RandomState(random_state).permutation(len(y))
+    _, firsts = np.unique(codes[order], return_index=True)
+    test = np.delete(order, firsts)[:n_test]
+    return np.setdiff1d(order, test), test

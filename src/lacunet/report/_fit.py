@@ -1,15 +1,46 @@
-"""A model that was judged on rows held out, as a page."""
+"""The page of a model that was evaluated on held-out rows."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lacunet.report._output import write_page
+import numpy as np
+
+from lacunet._text import show_percent
+from lacunet.report._drawing import (
+    ACCENT,
+    INK,
+    LINE,
+    MUTED,
+    PAPER,
+    SECOND,
+    WIDTH,
+    cut,
+    drawing,
+    list_names,
+    name_across,
+    strip,
+    to_svg,
+    write_beside,
+)
+from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
-    from lacunet.evaluation import HoldOut, TableFacts
-    from lacunet.report._blocks import Page, Section
+    from lacunet.evaluation import Estimate, HoldOut, TableFacts
+
+_MOST_BARS = 25
+_MOST_LINES = 200
+_ROW = 0.235  # inches of a line with a name
+_ASIDE = 0.09  # between the marks of two models, in bins
+_SECTIONS = {
+    "scores": "Scores",
+    "calibration": "Calibration",
+    "classes": "Calibration",
+    "columns": "Columns and missing values",
+    "missing": "Columns and missing values",
+    "learning": "Learning curve",
+}
 
 
 def write_fit(
@@ -20,12 +51,12 @@ def write_fit(
     title: str = "How good the model is",
     force: bool = False,
 ) -> Path:
-    """Write what is known of a fitted model as HTML.
+    """Write the evaluation of a model as an HTML page.
 
     It is one file that needs no other and no network: scores beside those of other
-    models, reliability, columns that matter, the learning curve, errors by what is
-    missing, and classes that are mistaken, each with what to make of it in words. The
-    same findings give the same file. It is written whole or not at all.
+    models, calibration, confusion matrix, columns that matter, errors by the number of
+    missing values, and the learning curve, each explained. The same evaluation gives
+    the same file. It is written whole or not at all.
 
     Parameters
     ----------
@@ -34,15 +65,16 @@ def write_fit(
     path : str or PathLike
         The file to write; its folder is made.
     table : TableFacts, default=None
-        Of the table, to be told too.
+        The table that the model was trained on, to be described too.
     title : str, default="How good the model is"
+        Heading of the page.
     force : bool, default=False
-        Whether to replace a file that is there.
+        Whether to replace an existing file.
 
     Returns
     -------
     Path
-        That of the file.
+        Path of the file.
 
     Examples
     --------
@@ -58,41 +90,305 @@ def write_fit(
     >>> found = hold_out(model, X, 2 * X["age"], task="regression")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_fit(found, Path(folder) / "fit.html")
-    ...     "32 rows to learn from" in path.read_text("utf-8")
+    ...     "32 training rows" in path.read_text("utf-8")
     True
     """
-    return write_page(path, lambda: make_page(found, table, title), force=force)
+
+    def make_context() -> dict[str, Any]:
+        return {"title": title, "found": found, "table": table, **_show(found, table)}
+
+    return write_page(path, "fit.html", make_context, force=force)
 
 
-def make_page(found: "HoldOut", table: "TableFacts | None", title: str) -> "Page":
-    """Return what is known of a model as a page.
+def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
+    """Return the drawings and the rows of tables."""
+    from lacunet.evaluation import list_parameters, show_score
 
-    Parameters
-    ----------
-    found : HoldOut
-    table : TableFacts or None
-    title : str
+    form = found.score_format
+    points = [
+        {"head": e.head, "text": e.text, "section": _SECTIONS[e.about], "weak": e.weak}
+        for e in found.findings
+    ]
+    columns = found.importance.columns
+    inputs = [] if table is None else table.inputs
+    parameters = [] if found.model is None else list_parameters(found.model)
+    context: dict[str, Any] = {
+        # The two comparisons come first, even where they are weaknesses.
+        "findings": [*points[:2], *(e for e in points[2:] if not e["weak"])],
+        "weaknesses": [e for e in points[2:] if e["weak"]],
+        "score_titles": [
+            f"{e.title} {'↓↑'[e.higher_is_better]}" for e in found.metrics
+        ],
+        "scores": _score_rows(found),
+        "columns": [
+            [e.name, show_score(e.lost.value, form), show_score(e.lost.error, form)]
+            for e in columns
+        ],
+        "classes": _class_rows(found),
+        "most_bars": _MOST_BARS,
+        "model_class": type(found.model).__name__,
+        "table_columns": [
+            [
+                e.name,
+                e.kind,
+                f"{e.n_missing:,}",
+                show_percent(table.fraction_missing(e)) if table else "",
+            ]
+            for e in inputs[:_MOST_LINES]
+        ],
+        "parameters": [
+            [name, {"text": cut(value, 200), "strong": chosen}]
+            for name, value, chosen in parameters
+        ],
+        "importance_drawing": draw_importance(columns[:_MOST_BARS], found),
+        "learning_drawing": draw_learning(found),
+        "missing_drawing": draw_missing(found) if len(found.by_missing) > 1 else "",
+    }
+    if found.task == "regression":
+        target = "target" if table is None else table.target
+        context["agreement_drawing"] = draw_agreement(found, target)
+        context["residuals_drawing"] = draw_residuals(found)
+    else:
+        context["calibration_drawing"] = draw_calibration(found)
+        names = [str(each.name) for each in found.classes]
+        context["event"] = f"class {cut(names[1], 40)}" if len(names) == 2 else ""
+        if found.confusion:
+            context["confusion_drawing"] = draw_confusion(names, found.confusion)
+    return context
 
-    Returns
-    -------
-    Page
-    """
-    from lacunet.report._blocks import Page
-    from lacunet.report._fit_sections import make_summary, tell_size
 
-    return Page(
-        title,
-        tell_size(found, table),
-        make_summary(found),
-        tuple(_sections(found, table)),
-    )
+def _score_rows(found: "HoldOut") -> list[dict[str, Any]]:
+    """Return models with their scores, the lead of ours over them, and their time."""
+    from lacunet._text import show_seconds
+    from lacunet.evaluation import show_score
+
+    rows = []
+    for name, title in found.titles.items():
+        cells: list[Any] = [title]
+        for metric in found.metrics:
+            first = metric is found.metrics[0]
+            form = found.score_format if first else ".3f"
+            values = [each[metric.key] for each in found.scores.values()]
+            known = [each for each in values if each is not None]
+            value = found.scores[name][metric.key]
+            best = (max if metric.higher_is_better else min)(known, default=None)
+            text = show_score(value, form)
+            strong = value is not None and text == show_score(best, form)
+            error = _show_error(found.estimates[name], form) if first else ""
+            cells.append({"text": text, "error": error, "strong": strong})
+        lead, form = found.leads.get(name), found.score_format
+        if lead is None:
+            cells.append("\N{EN DASH}")
+        else:
+            tone = ("worse", "better")[lead.value > 0] if lead.is_sure else ""
+            text = f"{lead.value:+{form}}".replace("-", "\N{MINUS SIGN}")
+            error = _show_error(lead, form)
+            cells.append({"text": text, "error": error, "tone": tone})
+        cells.append(show_seconds(found.seconds[name]))
+        rows.append({"cells": cells, "accent": name == "lacunet"})
+    return rows
 
 
-def _sections(found: "HoldOut", table: "TableFacts | None") -> "Iterator[Section]":
-    from lacunet.report import _fit_sections as sections
+def _show_error(estimate: "Estimate", form: str) -> str:
+    return "" if estimate.error is None else f"± {estimate.error:{form}}"
 
-    yield sections.make_scores_section(found)
-    yield sections.make_reliability_section(found, table)
-    yield sections.make_columns_section(found)
-    yield sections.make_learning_section(found)
-    yield sections.make_protocol_section(found, table)
+
+def _class_rows(found: "HoldOut") -> list[list[str]]:
+    """Return classes with their rows, and with recall and precision if known."""
+    rows = []
+    for i, each in enumerate(found.classes[:_MOST_LINES]):
+        row = [str(each.name), f"{each.n_train:,}", f"{each.n_test:,}"]
+        if found.confusion:
+            n_chosen = sum(line[i] for line in found.confusion)
+            row += [
+                show_percent(found.confusion[i][i] / whole) if whole else "\N{EN DASH}"
+                for whole in (each.n_test, n_chosen)
+            ]
+        rows.append(row)
+    return rows
+
+
+# --- drawings
+
+
+def _style(found: "HoldOut", name: str) -> dict[str, Any]:
+    """Return how the dots of a model look: ours full and blue, others hollow."""
+    colour = ACCENT if name == "lacunet" else SECOND
+    face = colour if name == "lacunet" else PAPER
+    label = found.titles[name]
+    return {"color": colour, "mfc": face, "mec": colour, "label": label, "ms": 5.5}
+
+
+def _draw_curves(axes: Any, found: "HoldOut", curves: Mapping[str, Any]) -> None:
+    """Draw observed against predicted values, in bins, and name the models."""
+    for name, curve in curves.items():
+        x = [each.predicted for each in curve.bins]
+        y = [each.observed for each in curve.bins]
+        line = {"linewidth": 1.8 if name == "lacunet" else 1.1, "zorder": 3}
+        axes.plot(x, y, "o-", **line, **_style(found, name))
+    style = {"color": MUTED, "linewidth": 1.2, "linestyle": ":", "zorder": 1}
+    axes.axline((x[0], x[0]), slope=1, **style)
+    axes.figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
+
+
+def draw_calibration(found: "HoldOut") -> str:
+    """Draw predicted probabilities against observed frequencies."""
+    several = len(found.classes) > 2
+    with drawing(WIDTH, 4.2) as figure:
+        axes = figure.add_subplot()
+        bins = found.calibration["lacunet"].bins
+        x = [each.predicted for each in bins]
+        low, high = zip(*((each.low, each.high) for each in bins), strict=True)
+        axes.vlines(x, low, high, color=ACCENT, linewidth=1.2, alpha=0.45)
+        _draw_curves(axes, found, found.calibration)
+        axes.set_xlim((1 / len(found.classes) if several else 0) - 0.03, 1.03)
+        axes.set_ylim(-0.03, 1.03)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda fraction, _: f"{fraction:.0%}")
+        axes.set_xlabel("predicted probability")
+        axes.set_ylabel("accuracy" if several else "fraction of rows of the class")
+        return to_svg(figure, "calibration", "Calibration curve")
+
+
+def draw_agreement(found: "HoldOut", target: str) -> str:
+    """Draw observed numbers against predicted ones."""
+    with drawing(WIDTH, 4.2) as figure:
+        axes = figure.add_subplot()
+        bins = found.agreement["lacunet"].bins
+        x = [each.predicted for each in bins]
+        low, first, _, third, high = np.array([each.quantiles for each in bins]).T
+        axes.vlines(x, low, high, color=ACCENT, linewidth=1.1, alpha=0.6)
+        axes.vlines(x, first, third, color=ACCENT, linewidth=5, alpha=0.35)
+        _draw_curves(axes, found, found.agreement)
+        axes.set_xlabel("predicted")
+        axes.set_ylabel(f"observed: {cut(target, 30)}")
+        return to_svg(figure, "agreement", "Observed against predicted values")
+
+
+def draw_residuals(found: "HoldOut") -> str:
+    """Draw quantiles of the residuals."""
+    with drawing(WIDTH, 0.9 + 0.42 * len(found.agreement)) as figure:
+        axes = figure.add_subplot()
+        for y, (name, curve) in enumerate(found.agreement.items()):
+            low, first, middle, third, high = curve.residuals
+            colour = _style(found, name)["color"]
+            axes.hlines(y, low, high, color=colour, linewidth=1.2)
+            axes.hlines(y, first, third, color=colour, linewidth=9, alpha=0.45)
+            axes.plot(middle, y, "|", color=INK, ms=11, mew=1.8)
+        axes.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", zorder=1)
+        list_names(axes, [found.titles[name] for name in found.agreement])
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("residual: observed minus predicted")
+        return to_svg(figure, "residuals", "Residuals")
+
+
+def draw_importance(columns: Sequence[Any], found: "HoldOut") -> str:
+    """Draw what is lost without each column, from top to bottom."""
+    from lacunet.evaluation import show_score
+
+    values = np.array([each.lost.value for each in columns])
+    spans = 2 * np.array([each.lost.error or 0.0 for each in columns])
+    low, high = values - spans, values + spans
+    room = (high.max() - low.min()) or 1.0
+    with drawing(WIDTH, 0.6 + _ROW * len(columns)) as figure:
+        axes = figure.add_subplot()
+        for y, each in enumerate(columns):
+            colour = ACCENT if each.lost.value > 0 else SECOND
+            axes.barh(
+                y, values[y], color=colour if each.lost.is_sure else LINE, height=0.7
+            )
+            axes.hlines(y, low[y], high[y], color=INK, linewidth=1)
+            shown = show_score(each.lost.value, found.score_format)
+            write_beside(axes, shown, max(0.0, high[y]), y)
+        axes.axvline(0, color=MUTED, linewidth=0.8)
+        list_names(axes, [each.name for each in columns])
+        axes.set_xlim(min(low.min(), 0) - 0.02 * room, max(high.max(), 0) + 0.16 * room)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(f"increase of the {found.metrics[0].title} when it is hidden")
+        return to_svg(figure, "columns", "Importance of columns")
+
+
+def draw_learning(found: "HoldOut") -> str:
+    """Draw validation and training loss by epoch."""
+    steps = found.learning
+    epochs = [each.epoch for each in steps]
+    marker = "o" if len(steps) == 1 else ""
+    with drawing(WIDTH, 3.9) as figure:
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+        upper.plot(epochs, [e.valid_loss for e in steps], color=ACCENT, marker=marker)
+        best = [each for each in steps if each.best]
+        x, y = [each.epoch for each in best], [each.valid_loss for each in best]
+        upper.plot(x, y, "o", color=ACCENT, ms=4)
+        lower.plot(epochs, [e.train_loss for e in steps], color=MUTED, marker=marker)
+        for axes, rows in ((upper, "validation rows"), (lower, "training rows")):
+            axes.set_title(rows, loc="left", fontsize=9)
+            axes.set_ylabel("loss")
+            axes.locator_params(axis="y", nbins=5)
+        lower.set_xlabel("epoch")
+        lower.locator_params(axis="x", integer=True)
+        return to_svg(figure, "learning", "Learning curve")
+
+
+def draw_missing(found: "HoldOut") -> str:
+    """Draw the first score by the number of missing values in a row."""
+    title, bins = found.metrics[0].title, found.by_missing
+    with drawing(WIDTH, 3.3) as figure:
+        axes = figure.add_subplot()
+        models = list(bins[0].losses)
+        for number, name in enumerate(models):
+            x = np.arange(len(bins)) + _ASIDE * (2 * number - len(models) + 1)
+            y = np.array([each.losses[name].value for each in bins])
+            error = np.array([each.losses[name].error or 0.0 for each in bins])
+            style = _style(found, name)
+            axes.vlines(x, y - error, y + error, color=style["color"])
+            axes.plot(x, y, "o", zorder=3, **style)
+            axes.plot(x, y, color=style["color"], linewidth=1, alpha=0.5)
+        labels = []
+        for each in bins:
+            start = "" if each.fewest == each.most else f"{each.fewest}\N{EN DASH}"
+            labels.append(f"{start}{each.most}\n{each.n_rows:,} rows")
+        axes.set_xticks(range(len(bins)), labels, fontsize=8.5)
+        axes.set_xlim(-0.5, len(bins) - 0.5)
+        axes.set_ylim(0)
+        axes.grid(axis="x", visible=False)
+        axes.set_xlabel("missing values in a row")
+        axes.set_ylabel(title)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
+        return to_svg(figure, "missing", f"{title} by the number of missing values")
+
+
+def draw_confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    """Draw the confusion matrix, true classes in rows."""
+    from matplotlib.patches import Rectangle
+
+    size = len(classes)
+    side, letters = (0.62, 9) if size <= 6 else (0.36, 7)
+    with drawing(2.4 + side * size, 1.0 + side * size) as figure:
+        axes = figure.add_subplot()
+        for (y, x), number in np.ndenumerate(counts):
+            fraction = number / max(sum(counts[y]), 1)
+            square = Rectangle(
+                (x - 0.47, y - 0.47),
+                0.94,
+                0.94,
+                facecolor=ACCENT if x == y else SECOND,
+                edgecolor="none",
+                alpha=0.06 + 0.94 * fraction,
+            )
+            axes.add_patch(square)
+            colour = PAPER if fraction > 0.5 else INK if number else MUTED
+            centred = {"ha": "center", "va": "center", "fontsize": letters}
+            axes.text(x, y, f"{number:,}", color=colour, **centred)
+        name_across(axes, classes)
+        if max(map(len, classes)) <= 6 and size <= 6:
+            axes.tick_params(axis="x", rotation=0)
+        list_names(axes, classes)
+        axes.set_ylabel("true class")
+        axes.xaxis.set_label_position("top")
+        axes.set_xlabel("predicted class", labelpad=7)
+        axes.set_xlim(-0.6, size - 0.4)
+        strip(axes)
+        axes.set_aspect("equal", anchor="NW")
+        return to_svg(figure, "confusion", "Confusion matrix")
