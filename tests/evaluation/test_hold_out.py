@@ -269,6 +269,7 @@ def odd_tables():
     yield "one column", frame[["a"]], y, "classification"
     yield "booleans", frame, booleans, "classification"
     yield "constant target", frame, constant, "regression"
+    yield "numbers of two values", frame, y.astype(bool), "regression"
     yield "four rows", frame[:4], np.arange(4.0), "regression"
 
 

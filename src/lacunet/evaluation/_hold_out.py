@@ -513,7 +513,8 @@ def _check_inputs(model: Any, X: Any, y: Any, task: Task) -> np.ndarray:
             "without one as X_unlabelled."
         )
         raise ValueError(msg)
-    values: np.ndarray = targets.to_numpy()
+    numeric = task == "regression" and pd.api.types.is_numeric_dtype(targets)
+    values: np.ndarray = targets.to_numpy(dtype=np.float64 if numeric else None)
     return values
 
 
