@@ -19,7 +19,7 @@ from lacunet.evaluation import COMPARED, compare_methods, score
 from lacunet.evaluation import _comparison as comparison
 from lacunet.evaluation import _comparison_results as results
 from lacunet.evaluation import _comparison_run as run
-from lacunet.evaluation._hiding import hide_column
+from lacunet.evaluation._hold_out import hide_column
 from lacunet.exceptions import LacunetError
 
 EVIL = "<script>alert(1)</script>"

@@ -3,8 +3,8 @@ import re
 import pytest
 from own_comparisons import make_comparison
 
-from lacunet.evaluation import METRICS
-from lacunet.evaluation._words import choose_format, show_score, tell_p
+from lacunet._text import show_p as tell_p
+from lacunet.evaluation import METRICS, choose_format, show_score
 
 OURS = [0.50, 0.52, 0.48, 0.51]
 WORSE = [0.60, 0.63, 0.57, 0.62]

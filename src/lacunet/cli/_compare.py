@@ -180,7 +180,7 @@ def tell_comparison(terminal: Terminal, found: "Comparison") -> None:
 
 
 def _tell_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
-    from lacunet.evaluation._words import choose_format, show_score
+    from lacunet.evaluation import choose_format, show_score
 
     def score(method: "MethodResult", metric: "Metric") -> str:
         summary = method.at(without)[metric.key]

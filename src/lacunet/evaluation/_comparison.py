@@ -34,7 +34,7 @@ from lacunet.evaluation._comparison_run import (
     run_job,
 )
 from lacunet.evaluation._scores import METRICS
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task
 from lacunet.evaluation._workers import work_through
 from lacunet.exceptions import LacunetError
 from lacunet.missingness._stream import own_stream

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from lacunet._text import shorten
+from lacunet._text import join_words, shorten, show_p
 from lacunet.evaluation._comparison_record import (
     Against,
     Comparison,
@@ -11,14 +11,7 @@ from lacunet.evaluation._comparison_record import (
     MethodResult,
     Summary,
 )
-from lacunet.evaluation._scores import Metric
-from lacunet.evaluation._words import (
-    choose_format,
-    join,
-    show_score,
-    show_with_error,
-    tell_p,
-)
+from lacunet.evaluation._scores import Estimate, Metric, choose_format, show_score
 
 Ordered = Sequence[tuple[MethodResult, Summary]]
 
@@ -94,7 +87,7 @@ def _beside_trivial(
         return Finding("best", "No method is better than knowing nothing", f"{text}.")
     if worse:
         verb = "is" if len(worse) == 1 else "are"
-        text += f": {join(worse)} {verb} no better than that"
+        text += f": {join_words(worse)} {verb} no better than that"
     return Finding("best", head, f"{text}.")
 
 
@@ -144,7 +137,7 @@ def _count_rivals(
     if len(some) == len(tests) > 1:
         return f"all {len(tests)} rivals"
     if len(some) < 3:
-        return join([_name(comparison, test.rival) for test in some])
+        return join_words([_name(comparison, test.rival) for test in some])
     return f"{len(some)} of {len(tests)} rivals"
 
 
@@ -163,7 +156,7 @@ def _tell_sides(
                 if test.different == clear and _sign(test.gain) == sign
             ]
             if side:
-                told = join([_tell_gain(comparison, test, form) for test in side])
+                told = join_words([_tell_gain(comparison, test, form) for test in side])
                 said.append(f"{word} {told}: {_tell_chance(side, clear)}.")
     return " ".join(said)
 
@@ -182,8 +175,8 @@ def _tell_chance(tests: Sequence[Against], clear: bool) -> str:
     """Return whether differences are more than chance, and the p that is nearest."""
     values = [test.p_holm for test in tests]
     if clear:
-        return f"more than chance ({tell_p(max(values), _relate(tests, '≤'))})"
-    return f"that may be chance ({tell_p(min(values), _relate(tests, '≥'))})"
+        return f"more than chance ({show_p(max(values), _relate(tests, '≤'))})"
+    return f"that may be chance ({show_p(min(values), _relate(tests, '≥'))})"
 
 
 def _relate(tests: Sequence[Against], relation: str) -> str:
@@ -219,13 +212,13 @@ def _tell_metrics(
             if test.different
         ]
         if clear:
-            told += f"; a difference to {join(clear)} that is more than chance"
+            told += f"; a difference to {join_words(clear)} that is more than chance"
         said.append(f"{told}.")
-        winners.setdefault(join(best), []).append(metric.title)
+        winners.setdefault(join_words(best), []).append(metric.title)
     if said:
         text = " ".join(f"{each[:1].upper()}{each[1:]}" for each in said)
-        names = [f"{name} by {join(titles)}" for name, titles in winners.items()]
-        yield Finding("metrics", f"Best by other scores: {join(names)}", text)
+        names = [f"{name} by {join_words(titles)}" for name, titles in winners.items()]
+        yield Finding("metrics", f"Best by other scores: {join_words(names)}", text)
 
 
 def _tell_time(comparison: Comparison) -> Iterator[Finding]:
@@ -307,7 +300,7 @@ def _make_show(metric: Metric, ordered: Ordered) -> Callable[[Summary], str]:
 
     def show(summary: Summary) -> str:
         assert summary.mean is not None
-        return show_with_error(summary.mean, summary.stderr, form)
+        return Estimate(summary.mean, summary.stderr).show(form)
 
     return show
 
@@ -317,7 +310,7 @@ def _means(ordered: Ordered) -> list[float | None]:
 
 
 def _list(some: Ordered, show: Callable[[Summary], str]) -> str:
-    return join([f"{method.title} {show(summary)}" for method, summary in some])
+    return join_words([f"{method.title} {show(summary)}" for method, summary in some])
 
 
 def _find_ours(comparison: Comparison, ordered: Ordered) -> int:
@@ -332,7 +325,7 @@ def _tell_place(place: int, ordered: Ordered) -> str:
 
 def _tell_first(best: Sequence[str], metric: Metric) -> str:
     verb = "has" if len(best) == 1 else "share"
-    return f"{join(best)} {verb} the {_superlative(metric)} {metric.title}"
+    return f"{join_words(best)} {verb} the {_superlative(metric)} {metric.title}"
 
 
 def _superlative(metric: Metric) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from lacunet._text import shorten
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task
 
 # Of a fold: R² needs two.
 _FEWEST_ROWS = 2

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from lacunet.evaluation._scores import Metric
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task
 
 OURS = "lacunet"
 

@@ -13,9 +13,9 @@ import pandas as pd
 from lacunet._text import shorten
 from lacunet.baselines import METHODS, set_nested
 from lacunet.evaluation._comparison_folds import Split
-from lacunet.evaluation._hiding import hide_column
+from lacunet.evaluation._hold_out import hide_column
 from lacunet.evaluation._scores import METRICS, align_probabilities, score
-from lacunet.evaluation._task import Task
+from lacunet.evaluation._target import Task
 
 Scores = Mapping[str, float | None]
 

@@ -3,8 +3,14 @@
 import math
 from collections.abc import Sequence
 
-from lacunet.evaluation import Against, Comparison, MethodResult, Metric
-from lacunet.evaluation._words import choose_format, show_score
+from lacunet.evaluation import (
+    Against,
+    Comparison,
+    MethodResult,
+    Metric,
+    choose_format,
+    show_score,
+)
 from lacunet.report._blocks import Entry, Line, Note, Tone
 from lacunet.report._words import DASH, MINUS, show_p
 

@@ -3,9 +3,15 @@
 from collections.abc import Collection
 
 from lacunet._text import show_percent
-from lacunet.evaluation import Comparison, MethodResult, Metric, Summary
+from lacunet.evaluation import (
+    Comparison,
+    MethodResult,
+    Metric,
+    Summary,
+    choose_format,
+    show_score,
+)
 from lacunet.evaluation._comparison_record import OURS
-from lacunet.evaluation._words import choose_format, show_score
 from lacunet.report._blocks import (
     Block,
     Column,
