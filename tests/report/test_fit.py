@@ -57,7 +57,7 @@ def write(tmp_path, monkeypatch):
 
     def write(found):
         path = tmp_path / "fit.html"
-        return write_fit(found, path, force=True).read_text("utf-8")
+        return _fit.write_fit(found, path, force=True).read_text("utf-8")
 
     return write
 
