@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.density._start import cluster_rows, refine_shares, standardise
+from lacunet.density._start import cluster_rows, refine_responsibilities, standardise
 from lacunet.functional._ops import split_cells, widen
 
 LEVELS = np.array([1.0, 3.0, 12.0])
@@ -37,7 +37,7 @@ def test_rows_are_told_by_their_spread_where_distances_can_not():
     x, amplitude = signals()
     cells = cells_of(x)
     shares = cluster_rows(cells, 3, np.random.RandomState(0))
-    refined = refine_shares(cells, shares)
+    refined = refine_responsibilities(cells, shares)
     assert purity(shares, amplitude) < 0.75
     assert purity(refined, amplitude) > 0.9
     torch.testing.assert_close(refined.sum(1), torch.ones(len(x), dtype=torch.float64))
@@ -57,7 +57,7 @@ def test_well_separated_clusters_stay_as_they_were():
     x = rng.randn(90, 3) + 20 * np.repeat(np.eye(3), 30, axis=0)
     cells = cells_of(x)
     shares = cluster_rows(cells, 3, rng)
-    torch.testing.assert_close(refine_shares(cells, shares), shares)
+    torch.testing.assert_close(refine_responsibilities(cells, shares), shares)
 
 
 def test_a_row_without_a_value_and_an_empty_cluster_give_numbers():
@@ -66,4 +66,4 @@ def test_a_row_without_a_value_and_an_empty_cluster_give_numbers():
     cells = cells_of(x)
     shares = torch.zeros(30, 2, dtype=torch.float64)
     shares[:, 0] = 1.0
-    assert refine_shares(cells, shares).isfinite().all()
+    assert refine_responsibilities(cells, shares).isfinite().all()
