@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_models import make_table, save_model
 
-from lacunet.profile import _foresight, _profile
+from lacunet.profile import _predictability, _profile
 
 N_FILES = 100  # of each command
 SMALL = ("--n-networks", "1", "--max-epochs", "1", "--density", "diag")
@@ -20,9 +20,9 @@ ALLOWED = {0, 1, 2}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_profile, "MOST_FORESEEN", 1)
-    monkeypatch.setattr(_foresight, "_N_FOLDS", 2)
-    monkeypatch.setitem(_foresight._SETTINGS, "max_iter", 1)
+    monkeypatch.setattr(_profile, "MAX_PREDICTED", 1)
+    monkeypatch.setattr(_predictability, "N_FOLDS", 2)
+    monkeypatch.setitem(_predictability.BOOSTING, "max_iter", 1)
 
 
 def make_text(rng):

@@ -3,15 +3,15 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.profile import _foresight, _profile
+from lacunet.profile import _predictability, _profile
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Learn less than usual: what is learned has tests of its own."""
-    monkeypatch.setattr(_profile, "MOST_FORESEEN", 1)
-    monkeypatch.setattr(_foresight, "_N_FOLDS", 2)
-    monkeypatch.setitem(_foresight._SETTINGS, "max_iter", 2)
+    monkeypatch.setattr(_profile, "MAX_PREDICTED", 1)
+    monkeypatch.setattr(_predictability, "N_FOLDS", 2)
+    monkeypatch.setitem(_predictability.BOOSTING, "max_iter", 2)
 
 
 @pytest.fixture
@@ -22,30 +22,30 @@ def table(tmp_path):
 def test_a_person_reads_what_is_missing(call, table):
     result = call("profile", table)
     assert result.exit_code == 0, result.output
-    holes = make_table().isna().sum()
-    said = result.stdout
-    assert said.startswith("t.csv: 60 rows, 6 columns.\n")
-    assert f"{holes.sum()} of 360 cells" in said
+    counts = make_table().isna().sum()
+    output = result.stdout
+    assert output.startswith("t.csv: 60 rows, 6 columns.\n")
+    assert f"{counts.sum()} of 360 cells" in output
     for name in ("age", "town"):
-        (line,) = [each for each in said.splitlines() if each.startswith(name)]
-        assert line.split()[-2:] == [str(holes[name]), f"{holes[name] / 60:.1%}"]
-    assert "nothing" in said  # is missing in complete rows
+        (line,) = [each for each in output.splitlines() if each.startswith(name)]
+        assert line.split()[-2:] == [str(counts[name]), f"{counts[name] / 60:.1%}"]
+    assert "nothing" in output  # is missing in complete rows
     assert "--drop id" in result.stderr
 
 
 def test_a_script_reads_json(call, table):
     result = call("profile", table, "--target", "ill", "--json")
-    told = json.loads(result.stdout)
-    assert told["table"] == "t.csv"
-    assert told["n_missing"] == int(make_table().isna().sum().sum())
-    assert told["target"]["name"] == "ill"
+    found = json.loads(result.stdout)
+    assert found["table"] == "t.csv"
+    assert found["n_missing"] == int(make_table().isna().sum().sum())
+    assert found["target"]["name"] == "ill"
 
 
-def test_options_for_reading_are_heeded(call, tmp_path):
+def test_reading_options_are_used(call, tmp_path):
     (tmp_path / "t.csv").write_text("a|b|c\n-999|x|1\n2|?|1\n3|z|1\n" * 5)
     given = ("--missing", "-999", "--drop", "c", "--sep", "|", "--json")
-    told = json.loads(call("profile", tmp_path / "t.csv", *given).stdout)
-    counts = {column["name"]: column["n_missing"] for column in told["columns"]}
+    found = json.loads(call("profile", tmp_path / "t.csv", *given).stdout)
+    counts = {column["name"]: column["n_missing"] for column in found["columns"]}
     assert counts == {"a": 5, "b": 5}
 
 
@@ -58,7 +58,7 @@ def test_a_page_is_written_once(call, table, tmp_path):
     assert call("profile", table, "-o", page, "--force").exit_code == 0
 
 
-def test_a_table_without_holes(call, tmp_path):
+def test_a_complete_table(call, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
     result = call("profile", tmp_path / "t.csv")
     assert result.exit_code == 0
@@ -74,7 +74,7 @@ def test_a_table_without_holes(call, tmp_path):
         (("--encoding", "klingon"), "latin-1"),
     ],
 )
-def test_bad_choices_are_told_in_a_line(call, table, given, words):
+def test_bad_choices_are_reported_in_a_line(call, table, given, words):
     result = call("profile", table, *given)
     assert result.exit_code == 1
     assert words in result.stderr

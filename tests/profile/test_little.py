@@ -1,9 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
-from lacunet.profile import little_mcar_test
+from lacunet.density import IncompleteGaussianMixture
+from lacunet.profile import _little, little_mcar_test
+from lacunet.profile._input import read_columns
+from lacunet.profile._patterns import find_patterns
 
 nan = np.nan
 ROWS = [(0, 0), (1, 1), (2, 2.5), (3, 2), (4, nan), (5, nan), (3, nan), (4, 4.5)]
@@ -14,15 +17,15 @@ def make_rows(stream, n_rows=200, n_columns=4, correlation=0.5):
     return noise + stream.randn(n_rows, 1) * np.sqrt(correlation)
 
 
-def make_mcar(seed, share=0.3, **size):
+def make_mcar(seed, fraction=0.3, **size):
     stream = np.random.RandomState(seed)
     X = make_rows(stream, **size)
-    X[stream.rand(*X.shape) < share] = nan
+    X[stream.rand(*X.shape) < fraction] = nan
     return X
 
 
 def make_mar(seed, **size):
-    """Lose columns where the first, which is never missing, is high."""
+    """Drop values of columns where the first, which is never missing, is high."""
     stream = np.random.RandomState(seed)
     X = make_rows(stream, **size)
     lost = stream.rand(*X.shape) < stats.norm.cdf(X[:, :1] - 0.5)
@@ -61,7 +64,7 @@ def test_rows_without_any_value_change_nothing():
     assert test == little_mcar_test(X)
 
 
-def test_rows_that_are_alone_with_their_pattern_say_nothing():
+def test_rows_that_are_alone_with_their_pattern_carry_no_information():
     # Then the statistic is the number of observed cells, whatever the values are.
     X = make_rows(np.random.RandomState(0), n_rows=63, n_columns=6)
     for row, mask in zip(X, np.ndindex(*[2] * 6), strict=False):
@@ -86,7 +89,7 @@ def test_columns_that_take_no_part_are_named_with_the_reason():
     test = little_mcar_test(X)
     assert dict(test.left_out) == {
         "sum": "follows from other columns",
-        "word": "not numbers",
+        "word": "not numeric",
         "day": "a date",
         "same": "constant",
         "empty": "nothing is observed",
@@ -99,28 +102,125 @@ def test_columns_that_take_no_part_are_named_with_the_reason():
 @pytest.mark.parametrize(
     ("X", "why"),
     [
-        (np.zeros((5, 0)), "fewer than two columns"),
-        (np.array([[1.0], [nan], [2.0]]), "fewer than two columns"),
-        (np.arange(8.0).reshape(4, 2) ** 2, "nothing is missing"),
-        ([[1.0, 2.0], [3.0, 1.0], [nan, nan]], "nothing is missing"),
-        (np.full((5, 3), nan), "fewer than two columns"),
+        (np.zeros((5, 0)), "fewer than two numeric columns"),
+        (np.array([[1.0], [nan], [2.0]]), "fewer than two numeric columns"),
+        (np.arange(8.0).reshape(4, 2) ** 2, "no values are missing"),
+        ([[1.0, 2.0], [3.0, 1.0], [nan, nan]], "no values are missing"),
+        (np.full((5, 3), nan), "fewer than two numeric columns"),
         ([[1.0, 2.0, 7.0], [2.0, 1.0, nan], [4.0, 5.0, 1.0]], "more rows than columns"),
-        ([["a", "b"], ["c", None]], "fewer than two columns of numbers"),
+        ([["a", "b"], ["c", None]], "fewer than two numeric columns"),
         ([[1, nan], [2, nan], [nan, 3], [nan, 5]], "observed in two patterns"),
     ],
 )
 def test_a_table_that_can_not_be_tested_is_refused_with_the_reason(X, why):
-    with pytest.raises(ValueError, match=f"Little's test is not for: .*{why}"):
+    with pytest.raises(ValueError, match=f"Little's test does not apply to: .*{why}"):
         little_mcar_test(X)
 
 
-def test_what_is_not_known_enough_is_not_tested(monkeypatch):
-    monkeypatch.setattr("lacunet.profile._gaussian._MOST_CYCLES", 2)
-    with pytest.raises(ValueError, match="were not found"):
-        little_mcar_test(make_mcar(0, share=0.6))
+def test_no_result_without_convergence(monkeypatch):
+    monkeypatch.setattr("lacunet.profile._little.MAX_CYCLES", 2)
+    with pytest.raises(ValueError, match="did not converge"):
+        little_mcar_test(make_mcar(0, fraction=0.6))
 
 
-def test_holes_that_depend_on_another_column_are_seen():
+def fit(X):
+    """Return mean, covariance and convergence of the Gaussian behind the test."""
+    theta, converged = _little._fit(X, find_patterns(np.isnan(X)))
+    return theta[0], theta[1:], converged
+
+
+def log_likelihood(X, mean, covariance):
+    """Compute it row by row, from the definition."""
+    total = 0.0
+    for row in X:
+        seen = ~np.isnan(row)
+        total += stats.multivariate_normal.logpdf(
+            row[seen], mean[seen], covariance[np.ix_(seen, seen)]
+        )
+    return total
+
+
+def without_empty_rows(X):
+    return X[~np.isnan(X).all(axis=1)]
+
+
+def test_complete_rows_give_mean_and_covariance():
+    X = make_mcar(0, fraction=0)
+    mean, covariance, converged = fit(X)
+    assert converged
+    np.testing.assert_allclose(mean, X.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(covariance, np.cov(X.T, bias=True), atol=1e-12)
+
+
+def test_the_public_mixture_finds_the_same_gaussian():
+    X = without_empty_rows(make_mcar(0, fraction=0.4))
+    mean, covariance, _ = fit(X)
+    mixture = IncompleteGaussianMixture(
+        covariance_type="full", reg_covar=0, tol=1e-14, max_iter=1000
+    ).fit(X)
+    np.testing.assert_allclose(mixture.means_[0], mean, atol=1e-6)
+    np.testing.assert_allclose(mixture.covariances_[0], covariance, atol=1e-6)
+
+
+def test_an_optimiser_finds_no_likelier_gaussian():
+    X = without_empty_rows(make_mcar(0, fraction=0.4, n_rows=25, n_columns=2))
+
+    def unpack(point):
+        lower = np.array([[np.exp(point[2]), 0], [point[3], np.exp(point[4])]])
+        return point[:2], lower @ lower.T
+
+    found = optimize.minimize(
+        lambda point: -log_likelihood(X, *unpack(point)), np.zeros(5), tol=1e-12
+    )
+    mean, covariance = unpack(found.x)
+    np.testing.assert_allclose(fit(X)[0], mean, atol=1e-5)
+    np.testing.assert_allclose(fit(X)[1], covariance, atol=1e-5)
+
+
+def test_the_maximum_is_found_to_many_digits():
+    # There, the squared distances of all rows sum to the number of observed cells.
+    X = without_empty_rows(make_mcar(0, fraction=0.5, n_rows=300, n_columns=5))
+    mean, covariance, _ = fit(X)
+    total = 0.0
+    for row in X:
+        seen = ~np.isnan(row)
+        gap = row[seen] - mean[seen]
+        total += gap @ np.linalg.solve(covariance[np.ix_(seen, seen)], gap)
+    assert total == pytest.approx((~np.isnan(X)).sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+def test_a_sum_of_columns_is_detected(fraction):
+    X = make_mcar(0, fraction=0, n_columns=3)
+    X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2] * 2])
+    X[np.random.RandomState(2).rand(*X.shape) < fraction] = nan
+    X[0, 0] = nan
+    left_out = dict(little_mcar_test(X).left_out)
+    assert left_out == dict.fromkeys("34", "follows from other columns")
+
+
+def test_columns_that_are_never_observed_together_are_supported():
+    X = make_mcar(0, fraction=0)
+    X[:100, 0], X[100:, 1] = nan, nan
+    assert fit(X)[2]
+
+
+def test_rows_are_left_out_where_patterns_are_too_many(monkeypatch):
+    X = np.random.RandomState(0).randn(80, 3)
+    X[:30, 1], X[79, 2] = nan, nan  # three patterns, one of them of a single row
+    columns = read_columns(X)
+    monkeypatch.setattr(_little, "MAX_COST", 3 * 3**3)
+    rows = _little.choose_rows(columns, np.random.RandomState(0))
+    assert rows.tolist() == list(range(80))
+    monkeypatch.setattr(_little, "MAX_COST", 2 * 3**3)
+    rows = _little.choose_rows(columns, np.random.RandomState(0))
+    assert len(rows) in (40, 20, 10)
+    assert 79 not in rows
+    assert rows.tolist() == sorted(rows)
+    assert rows.max() > 60  # not just the first ones
+
+
+def test_missingness_that_depends_on_another_column_is_detected():
     assert little_mcar_test(make_mar(0)).p_value < 1e-6
     assert little_mcar_test(make_mcar(0)).p_value > 0.05
 
@@ -133,7 +233,7 @@ def test_the_global_random_state_is_not_used():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.8])
-def test_under_mcar_it_rejects_as_often_as_it_says(correlation):
+def test_under_mcar_it_rejects_at_its_level(correlation):
     p_values = [
         little_mcar_test(make_mcar(seed, correlation=correlation)).p_value
         for seed in range(250)

@@ -10,12 +10,11 @@ import pytest
 from lacunet.exceptions import TableError
 from lacunet.profile import (
     Profile,
-    _foresight,
+    _predictability,
     _profile,
     little_mcar_test,
     profile_table,
 )
-from lacunet.profile._holes import open_holes
 
 nan = np.nan
 
@@ -24,14 +23,14 @@ nan = np.nan
 def quick():
     """Learn less than usual: what is learned has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_profile, "MOST_FORESEEN", 2)
-        patch.setattr(_foresight, "_N_FOLDS", 2)
-        patch.setitem(_foresight._SETTINGS, "max_iter", 5)
+        patch.setattr(_profile, "MAX_PREDICTED", 2)
+        patch.setattr(_predictability, "N_FOLDS", 2)
+        patch.setitem(_predictability.BOOSTING, "max_iter", 5)
         yield
 
 
 def make_frame(n_rows=200, seed=0):
-    """Return a table with a target, whose holes depend on values and on the target."""
+    """Return a table whose missingness depends on values and on the target."""
     stream = np.random.RandomState(seed)
     X = pd.DataFrame(stream.randn(n_rows, 3), columns=["a", "b", "c"])
     X["town"] = stream.choice(["Rome", "Bonn"], n_rows)
@@ -55,9 +54,9 @@ def test_counts_are_those_of_the_cells(frame, profile):
     missing = frame.drop(columns="y").isna()
     assert (profile.n_rows, profile.n_columns) == missing.shape
     assert profile.n_missing == missing.sum().sum()
-    assert profile.share_missing == pytest.approx(missing.to_numpy().mean())
+    assert profile.fraction_missing == pytest.approx(missing.to_numpy().mean())
     assert [c.n_missing for c in profile.columns] == missing.sum().tolist()
-    assert [c.share_missing for c in profile.columns] == missing.mean().tolist()
+    assert [c.fraction_missing for c in profile.columns] == missing.mean().tolist()
     assert [c.n_distinct for c in profile.columns] == [
         frame[name].nunique() for name in missing
     ]
@@ -71,27 +70,27 @@ def test_kinds_are_those_that_the_estimators_see(profile):
     assert profile.target.kind == "category"
 
 
-def test_what_holes_depend_on_is_found(profile):
+def test_what_missingness_depends_on_is_found(profile):
     (link,) = [link for link in profile.dependence.tests.links if link.by == "value"]
     assert (link.column, link.on) == ("b", "a")
-    foreseen = {each.column: each for each in profile.dependence.foreseen}
-    assert foreseen["b"].auc > 0.8
-    assert foreseen["c"].auc < 0.65
+    predicted = {each.column: each for each in profile.dependence.predictability}
+    assert predicted["b"].auc > 0.8
+    assert predicted["c"].auc < 0.65
     assert "that value itself" in profile.dependence.caveat
 
 
-def test_holes_that_tell_of_the_target_are_found(profile):
+def test_associations_with_the_target_are_found(profile):
     (link,) = profile.target.tests.links
     assert (link.column, link.on, link.where) == ("c", "y", "is 'ill'")
     assert profile.target.score.explained > 0.1
     assert profile.target.score.p_value < 1e-3
-    # It tells of the columns' holes, but is none of the columns.
+    # The target is none of the columns.
     assert "y" not in profile.dependence.tests.on
 
 
 def test_littles_test_is_the_public_one(frame, profile):
     assert profile.little == little_mcar_test(frame.drop(columns="y"))
-    assert dict(profile.little.left_out) == {"town": "not numbers"}
+    assert dict(profile.little.left_out) == {"town": "not numeric"}
 
 
 def test_everything_goes_into_json_and_nothing_is_changed(profile):
@@ -121,6 +120,9 @@ def test_a_target_beside_the_table_is_one_in_it(frame):
 
 
 def test_a_target_that_is_not_there_is_refused(frame):
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(TableError, match="target='a', a name that several columns"):
+        profile_table(twice, target="a")
     with pytest.raises(TableError, match="target='z'.*'a', 'b', 'c', 'town', 'y'"):
         profile_table(frame, target="z")
     with pytest.raises(TableError, match=r"shape \(2,\).*\(200,\)"):
@@ -150,7 +152,7 @@ def test_tests_are_on_some_rows_and_counts_on_all():
     assert other.little != some.little
 
 
-def test_columns_without_a_value_in_the_rows_that_are_tested_are_no_hindrance():
+def test_columns_without_a_value_in_the_rows_that_are_tested_are_supported():
     stream = np.random.RandomState(0)
     X = pd.DataFrame(stream.randn(3000, 3), columns=["a", "b", "c"])
     X.loc[X["a"] > 0, "b"] = nan
@@ -168,44 +170,29 @@ def test_columns_that_are_missing_together_are_tested_once():
     found = profile_table(X)
     assert found.together.always == (("1", "2", "3"),)
     assert found.dependence.tests.columns == ("1",)
-    (foreseen,) = found.dependence.foreseen
-    assert foreseen.auc > 0.95
-    assert foreseen.auc_values > 0.95  # by column 0, not by the other two
+    (predicted,) = found.dependence.predictability
+    assert predicted.auc > 0.95
+    assert predicted.auc_values > 0.95  # by column 0, not by the other two
 
 
-def test_where_all_patterns_differ_littles_test_is_not_made():
+def test_where_all_patterns_differ_littles_test_is_not_run():
     stream = np.random.RandomState(0)
     X = stream.randn(200, 20)
     X[stream.rand(*X.shape) < 0.5] = nan
     found = profile_table(X)
     assert found.little is None
-    assert "pattern of holes of its own" in found.little_note
+    assert "pattern of missing values of its own" in found.little_note
 
 
-def test_of_many_columns_littles_test_takes_those_with_the_most_holes(monkeypatch):
-    monkeypatch.setattr("lacunet.profile._profile.MOST_IN_LITTLE", 2)
+def test_of_many_columns_littles_test_takes_the_least_complete(monkeypatch):
+    monkeypatch.setattr("lacunet.profile._little.MAX_COLUMNS", 2)
     X = np.random.RandomState(0).randn(60, 4)
     X[:20, 1], X[10:40, 3] = nan, nan
     found = profile_table(X)
     assert found.little == dataclasses.replace(little_mcar_test(X[:, [1, 3]]))
     assert found.little_note == (
-        "of 4 columns of numbers, the 2 with the most holes took part"
+        "of 4 numeric columns, the 2 with the most missing values were tested"
     )
-
-
-def test_rows_are_left_out_of_littles_test_where_patterns_are_too_many(monkeypatch):
-    X = np.random.RandomState(0).randn(80, 3)
-    X[:30, 1], X[79, 2] = nan, nan  # three patterns, one of them of a single row
-    columns = list(open_holes(X).columns())
-    monkeypatch.setattr(_profile, "_MOST_WORK", 3 * 3**3)
-    rows = _profile._choose_affordable(columns, np.random.RandomState(0))
-    assert rows.tolist() == list(range(80))
-    monkeypatch.setattr(_profile, "_MOST_WORK", 2 * 3**3)
-    rows = _profile._choose_affordable(columns, np.random.RandomState(0))
-    assert len(rows) in (40, 20, 10)
-    assert 79 not in rows
-    assert rows.tolist() == sorted(rows)
-    assert rows.max() > 60  # not just the first ones
 
 
 @pytest.mark.parametrize(
@@ -233,14 +220,14 @@ def test_rows_are_left_out_of_littles_test_where_patterns_are_too_many(monkeypat
 def test_odd_tables_have_a_profile(X):
     profile = profile_table(X)
     json.dumps(profile.as_dict(), allow_nan=False)
-    assert 0 <= profile.share_missing <= 1
+    assert 0 <= profile.fraction_missing <= 1
     assert profile.n_missing == sum(column.n_missing for column in profile.columns)
     n_rows = sum(count for _, count in profile.rows.histogram)
     assert n_rows == profile.n_rows
 
 
 @pytest.mark.parametrize("target", ["l", "m", "i", "d", "e"])
-def test_odd_targets_are_no_hindrance(target):
+def test_odd_targets_are_supported(target):
     X = pd.DataFrame(
         {
             "l": [[1], None] * 40,
@@ -262,10 +249,10 @@ def test_of_very_many_columns_some_are_tested():
     X[stream.rand(*X.shape) < 0.3] = nan
     profile = profile_table(X)
     assert profile.dependence.n_candidates > 200
-    holes = np.isnan(X).sum(axis=0)
-    tested = holes[[int(name) for name in profile.dependence.tests.columns]]
+    counts = np.isnan(X).sum(axis=0)
+    tested = counts[[int(name) for name in profile.dependence.tests.columns]]
     assert len(tested) == 50
-    assert tested.min() >= np.sort(holes[holes <= 30])[-51]
+    assert tested.min() >= np.sort(counts[counts <= 30])[-51]
     assert len(profile.dependence.tests.on) == 200
     assert len(profile.map_by_row.columns) == 100
     assert any("the 50 with the most were tested" in each for each in profile.notices)

@@ -1,17 +1,18 @@
-"""What is missing in a table, and on what that depends."""
+"""What is missing in a table, and what that depends on."""
 
-from lacunet.profile._dependence import HoleLink, LinkTable
+from lacunet.profile._association import SIGNIFICANCE as SIGNIFICANCE  # for report
+from lacunet.profile._association import Association, AssociationTable
 from lacunet.profile._findings import Finding
-from lacunet.profile._foresight import Foresight, TargetScore
-from lacunet.profile._hole_map import HoleMap
 from lacunet.profile._little import LittleTest, little_mcar_test
 from lacunet.profile._patterns import (
-    HolePair,
+    MissingMap,
+    MissingPair,
     Pattern,
     PatternCounts,
     RowCounts,
     Together,
 )
+from lacunet.profile._predictability import Predictability, TargetScore
 from lacunet.profile._profile import (
     ColumnProfile,
     Dependence,
@@ -21,17 +22,17 @@ from lacunet.profile._profile import (
 )
 
 __all__ = [
+    "Association",
+    "AssociationTable",
     "ColumnProfile",
     "Dependence",
     "Finding",
-    "Foresight",
-    "HoleLink",
-    "HoleMap",
-    "HolePair",
-    "LinkTable",
     "LittleTest",
+    "MissingMap",
+    "MissingPair",
     "Pattern",
     "PatternCounts",
+    "Predictability",
     "Profile",
     "RowCounts",
     "TargetProfile",

@@ -1,42 +1,51 @@
-"""Little's test: whether values are missing completely at random."""
+"""Little's test of whether values are missing completely at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
-from lacunet.profile._gaussian import GaussianFit, fit_gaussian
-from lacunet.profile._holes import Floats, HoleColumn, open_holes
-from lacunet.profile._patterns import find_patterns
+from lacunet.profile._input import Column, Floats, Ints, read_columns
+from lacunet.profile._patterns import Patterns, find_patterns
 
-FOLLOWS = "follows from other columns"
-# Weights of a combination below this are rounding.
-_PART = 1e-3
+MAX_COLUMNS = 40
+MAX_CYCLES = 200  # of EM, of three steps each
+_SETTLED = 1e-11  # change of means and covariances of standardised columns
+# Patterns times cubed columns, what an iteration of EM costs: some hundredths of a
+# second.
+MAX_COST = 1e7
+# Fraction of rows whose pattern occurs only once: above it, the test has no power.
+_MAX_ALONE = 0.9
+# Eigenvalue of a correlation matrix: below it, a column is a combination of others.
+_SINGULAR = 1e-9
 
 
 @dataclass(frozen=True)
 class LittleTest:
-    """What Little's test says.
+    """Result of Little's test.
 
     Attributes
     ----------
     statistic : float
+        The weighted distance of the patterns' means from the overall mean.
     df : int
-        Degrees of freedom.
+        Degrees of freedom of its chi-squared distribution.
     p_value : float
-        Small if the rows' means differ with what is missing in them: then values are
-        not missing completely at random.
+        Small if means differ between patterns: then values are not missing completely
+        at random.
     n_patterns : int
+        Distinct patterns of missing values.
     n_rows : int
-        Without those that have nothing observed.
+        Rows with at least one observed value.
     left_out : tuple of (str, str)
-        Columns that took no part, and why.
+        Columns that were not tested, each with the reason.
     n_columns : int
-        Those that took part.
+        Columns that were tested.
     n_alone : int
-        Rows that share their pattern with no other. They add to the degrees of freedom
-        and say nothing: the more of them, the less the test can see.
+        Rows whose pattern occurs only once. They add to the degrees of freedom but
+        carry no information: the more of them, the less power the test has.
     """
 
     statistic: float
@@ -52,24 +61,27 @@ class LittleTest:
 def little_mcar_test(X: Any, *, correct: bool = False) -> LittleTest:
     """Test whether values are missing completely at random (Little 1988).
 
-    Rows are grouped by their pattern of holes. If values are missing completely at
-    random, the mean of each group differs from the mean of all by chance only. The
-    statistic is the sum over patterns of n (y - m)' S^-1 (y - m), with a group's n rows
-    and their mean y over the observed columns, and m and S the likeliest mean and
-    covariance given all observed cells. It is compared with a chi-squared distribution
-    whose degrees of freedom are the observed columns of all patterns less the columns.
+    Rows are grouped by their pattern of missing values. If values are missing
+    completely at random, the mean of each group differs from the overall mean by chance
+    only. The statistic is the sum over patterns of n (y - m)' S^-1 (y - m), with a
+    group's n rows and their mean y over the observed columns, and m and S the maximum
+    likelihood estimates of mean and covariance, by EM on all observed cells. It is
+    compared with a chi-squared distribution whose degrees of freedom are the number of
+    observed columns summed over patterns, less the number of columns.
 
-    The test is for numbers that are about normal. A small p-value speaks against
-    "completely at random". A large one proves nothing, and the test can't tell whether
-    holes depend on what is observed or on the missing values themselves.
+    The test assumes numbers that are about normal. A small p-value is evidence against
+    "completely at random". A large one proves nothing, and the test cannot distinguish
+    missingness that depends on observed values from missingness that depends on the
+    missing values themselves.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Numbers take part. Categories, dates, constant columns and columns that follow
-        from others are left out, and the result says so.
+        Numeric columns are tested. Categories, dates, constant columns and columns that
+        are linear combinations of others are left out; the result lists them.
     correct : bool, default=False
-        Whether to take the covariance times n / (n - 1), as Little does.
+        Whether to use the unbiased covariance, n / (n - 1) times that of maximum
+        likelihood, as Little does.
 
     Returns
     -------
@@ -85,122 +97,199 @@ def little_mcar_test(X: Any, *, correct: bool = False) -> LittleTest:
     >>> print(f"{test.statistic:.4f} {test.df} {test.p_value:.4f}")
     3.0769 1 0.0794
     """
-    result = run_test(list(open_holes(X).columns()), correct=correct)
+    result = _run(read_columns(X), correct=correct)
     if isinstance(result, str):
-        msg = f"Got a table that Little's test is not for: {result}."
+        msg = f"Got a table that Little's test does not apply to: {result}."
         raise ValueError(msg)
     return result
 
 
-def run_test(
-    columns: Sequence[HoleColumn], *, correct: bool = False
-) -> LittleTest | str:
-    """Test columns, or say why they can't be tested.
+def run_sampled(
+    columns: Sequence[Column], random_state: np.random.RandomState
+) -> tuple[LittleTest | None, str]:
+    """Test as many columns and rows as take seconds; also return a note."""
+    note = ""
+    if len(columns) > MAX_COLUMNS:
+        numeric = [column for column in columns if column.kind == "number"]
+        most = sorted(numeric, key=lambda column: -int(column.missing.sum()))
+        chosen = {column.name for column in most[:MAX_COLUMNS]}
+        columns = [column for column in numeric if column.name in chosen]
+        if len(numeric) > MAX_COLUMNS:
+            note = (
+                f"of {len(numeric)} numeric columns, the {MAX_COLUMNS} with the most "
+                f"missing values were tested"
+            )
+    rows = choose_rows(columns, random_state)
+    if rows is None:
+        return None, (
+            "nearly every row has a pattern of missing values of its own, so there are "
+            "no groups of rows to compare"
+        )
+    result = _run([column.at(rows) for column in columns])
+    return (None, result) if isinstance(result, str) else (result, note)
 
-    Parameters
-    ----------
-    columns : sequence of HoleColumn
-    correct : bool, default=False
 
-    Returns
-    -------
-    LittleTest or str
-    """
+def choose_rows(
+    columns: Sequence[Column], random_state: np.random.RandomState
+) -> Ints | None:
+    """Return as many rows as EM is fast on; None if nearly all patterns differ."""
+    masks = [column.missing for column in columns if column.kind == "number"]
+    rows = random_state.permutation(len(masks[0]) if masks else 0)
+    while len(masks) > 1:
+        counts = find_patterns(np.column_stack([mask[rows] for mask in masks])).counts
+        if (counts == 1).sum() > _MAX_ALONE * len(rows):
+            return None
+        if len(counts) * len(masks) ** 3 <= MAX_COST:
+            break
+        rows = rows[: len(rows) // 2]
+    return np.sort(rows)
+
+
+def _run(columns: Sequence[Column], *, correct: bool = False) -> LittleTest | str:
+    """Return the result of the test, or why it cannot be made."""
     left_out = {column.name: _why_not(column) for column in columns}
     kept = [column for column in columns if not left_out[column.name]]
     while True:
-        obstacle = _find_obstacle(kept)
+        if len(kept) < 2:
+            return "it has fewer than two numeric columns that vary"
+        values = np.column_stack([column.values for column in kept])
+        values = values[~np.isnan(values).all(axis=1)]
+        n_rows, n_columns = values.shape
+        patterns = find_patterns(np.isnan(values))
+        df = int((~patterns.missing).sum()) - n_columns
+        obstacle = _find_obstacle(patterns, df)
         if obstacle:
             return obstacle
-        values = np.column_stack([column.values for column in kept])
-        values = _near_one(values[~np.isnan(values).all(axis=1)])
-        fit = fit_gaussian(values)
-        if fit.combination is None:
+        values = values / np.nanmax(np.abs(values), axis=0)  # or squares may overflow
+        values = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
+        theta, converged = _fit(values, patterns)
+        independent = _find_independent(theta)
+        if len(independent) == n_columns:
             break
-        dropped = kept.pop(_last_of(fit.combination))
-        left_out[dropped.name] = FOLLOWS
-    named = tuple((name, why) for name, why in left_out.items() if why)
-    if not fit.converged:
+        for j in set(range(n_columns)) - set(independent):
+            left_out[kept[j].name] = "follows from other columns"
+        kept = [kept[j] for j in independent]
+    if not converged:
         return (
-            "its likeliest mean and covariance were not found, as too little is known "
-            "of how its columns go together"
+            "EM did not converge to an estimate of its mean and covariance: too few "
+            "rows have the same columns observed"
         )
-    return _make_test(values, fit, correct, named)
-
-
-def _near_one(values: Floats) -> Floats:
-    """Divide columns by powers of two, which is exact, so that no square vanishes."""
-    exponent = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
-    near: Floats = np.ldexp(values, -exponent)
-    return near
-
-
-def _why_not(column: HoleColumn) -> str:
-    """Return why a column can't take part, or nothing."""
-    seen = column.values[~column.missing]
-    if not len(seen):
-        return "nothing is observed"
-    if column.kind != "number":
-        return "a date" if column.kind == "date" else "not numbers"
-    if not np.isfinite(seen).all():
-        return "has infinite values"
-    return "constant" if (seen == seen[0]).all() else ""
-
-
-def _find_obstacle(kept: Sequence[HoleColumn]) -> str:
-    """Return why there is nothing to test, or nothing."""
-    if len(kept) < 2:
-        return "it has fewer than two columns of numbers that vary"
-    empty = np.logical_and.reduce([column.missing for column in kept])
-    if all((column.missing == empty).all() for column in kept):
-        return "in its columns of numbers, nothing is missing"
-    n_rows = int((~empty).sum())
-    if n_rows <= len(kept):
-        return (
-            f"it has {len(kept)} columns of numbers and {n_rows} rows with any of "
-            f"them, and the test needs more rows than columns"
-        )
-    patterns = find_patterns(np.column_stack([column.missing for column in kept]))
-    if ((~patterns.missing).sum(axis=0) == 1).all():
-        return "none of its columns is observed in two patterns of holes"
-    return ""
-
-
-def _last_of(combination: Floats) -> int:
-    """Return the last column that has a part in a combination."""
-    size = np.abs(combination)
-    return int(np.flatnonzero(size > _PART * size.max())[-1])
-
-
-def _make_test(
-    values: Floats,
-    fit: GaussianFit,
-    correct: bool,
-    left_out: tuple[tuple[str, str], ...],
-) -> LittleTest:
-    from scipy import stats
-
-    n_rows, n_columns = values.shape
-    patterns = find_patterns(np.isnan(values))
-    means = np.zeros((len(patterns.counts), n_columns))
-    np.add.at(means, patterns.of_row, np.nan_to_num(values - fit.mean))
-    means /= patterns.counts[:, None]
-    distances = [
-        mean[observed]
-        @ np.linalg.solve(fit.covariance[np.ix_(observed, observed)], mean[observed])
-        for mean, observed in zip(means, ~patterns.missing, strict=True)
-    ]
-    statistic = float(patterns.counts @ np.array(distances))
+    statistic = _sum_distances(values - theta[0], theta[1:], patterns)
     if correct:
         statistic *= (n_rows - 1) / n_rows
-    df = int((~patterns.missing).sum()) - n_columns
     return LittleTest(
         statistic,
         df,
         float(stats.chi2.sf(statistic, df)),
         len(patterns.counts),
         n_rows,
-        left_out,
+        tuple((name, why) for name, why in left_out.items() if why),
         n_columns,
         int((patterns.counts == 1).sum()),
     )
+
+
+def _why_not(column: Column) -> str:
+    """Return why a column is not tested, or an empty string."""
+    seen = column.values[~column.missing]
+    if not len(seen):
+        return "nothing is observed"
+    if column.kind != "number":
+        return "a date" if column.kind == "date" else "not numeric"
+    if not np.isfinite(seen).all():
+        return "has infinite values"
+    return "constant" if (seen == seen[0]).all() else ""
+
+
+def _find_obstacle(patterns: Patterns, df: int) -> str:
+    """Return why patterns cannot be compared, or an empty string."""
+    n_rows, n_columns = len(patterns.of_row), patterns.missing.shape[1]
+    if not patterns.missing.any():
+        return "no values are missing in its numeric columns"
+    if n_rows <= n_columns:
+        return (
+            f"it has {n_columns} numeric columns and {n_rows} rows with any of them "
+            f"observed, and the test needs more rows than columns"
+        )
+    return "" if df else "none of its columns is observed in two patterns"
+
+
+def _fit(X: Floats, patterns: Patterns) -> tuple[Floats, bool]:
+    """Fit one Gaussian by EM: the mean above the covariance, and whether it converged.
+
+    ``IncompleteGaussianMixture`` takes thousands of iterations where much is missing or
+    columns are collinear. Here the rows of a pattern are summed up only once, and steps
+    are extrapolated (SQUAREM, Varadhan and Roland 2008).
+    """
+    n, seen = patterns.counts.astype(np.float64), ~patterns.missing
+    means = np.zeros(seen.shape)
+    scatter = np.zeros((*seen.shape, seen.shape[1]))  # (patterns, columns, columns)
+    rows = np.split(np.argsort(patterns.of_row), np.cumsum(patterns.counts)[:-1])
+    for k, chosen in enumerate(rows):
+        filled = np.nan_to_num(X[chosen])
+        means[k] = filled.mean(axis=0)
+        scatter[k] = (filled - means[k]).T @ (filled - means[k])
+    both = seen[:, :, None] & seen[:, None, :]
+
+    def step(theta: Floats) -> tuple[float, Floats]:
+        """Return the log likelihood of a point, and where EM goes from there."""
+        mean, covariance = theta[0], theta[1:]
+        block = np.where(both, covariance, np.eye(len(mean)))
+        inverse = np.where(both, np.linalg.inv(block), 0.0)
+        gap = np.where(seen, means - mean, 0.0)
+        about = scatter + n[:, None, None] * gap[:, :, None] * gap[:, None, :]
+        loss = n @ np.linalg.slogdet(block)[1] + (inverse * about).sum()
+        gain = covariance @ inverse  # regression on the observed columns
+        shift = n @ (gain @ gap[:, :, None])[:, :, 0] / n.sum()
+        second = (gain @ about @ gain.transpose(0, 2, 1)).sum(axis=0) / n.sum()
+        second += covariance - np.tensordot(n, gain, 1) @ covariance / n.sum()
+        second -= np.outer(shift, shift)
+        return -loss / 2, np.vstack([mean + shift, (second + second.T) / 2])
+
+    theta = np.eye(len(both[0]) + 1)[:, 1:]
+    for _ in range(MAX_CYCLES):
+        _, one = step(theta)
+        if not _is_regular(one):
+            return one, False
+        reached, two = step(one)
+        if np.abs(two - one).max() < _SETTLED or not _is_regular(two):
+            return two, True
+        first, second = one - theta, two - 2 * one + theta
+        length = max(1.0, float(np.linalg.norm(first) / np.linalg.norm(second)))
+        leap = theta + 2 * length * first + length**2 * second
+        theta = two
+        if _is_regular(leap):
+            likelihood, landed = step(leap)
+            theta = landed if likelihood >= reached else two
+    return theta, False
+
+
+def _find_independent(theta: Floats) -> list[int]:
+    """Return the columns that are no linear combination of earlier ones."""
+    found: list[int] = []
+    for j in range(theta.shape[1]):
+        if _is_regular(theta, [*found, j]):
+            found.append(j)
+    return found
+
+
+def _is_regular(theta: Floats, chosen: Any = slice(None)) -> bool:
+    """Return whether no column is a linear combination of others."""
+    covariance = theta[1:][chosen][:, chosen]
+    variance = covariance.diagonal()
+    if not np.isfinite(variance).all() or variance.min() <= 0:
+        return False
+    std = np.sqrt(variance)
+    smallest = np.linalg.eigvalsh(covariance / np.outer(std, std))[0]
+    return bool(smallest > _SINGULAR)
+
+
+def _sum_distances(centred: Floats, covariance: Floats, patterns: Patterns) -> float:
+    """Return the sum of n y' S^-1 y over patterns, y the mean of a pattern's rows."""
+    totals = np.zeros(patterns.missing.shape)
+    np.add.at(totals, patterns.of_row, np.nan_to_num(centred))
+    statistic = 0.0
+    for total, n, seen in zip(totals, patterns.counts, ~patterns.missing, strict=True):
+        block = covariance[np.ix_(seen, seen)]
+        statistic += float(total[seen] @ np.linalg.solve(block, total[seen]) / n)
+    return statistic

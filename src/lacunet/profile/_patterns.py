@@ -1,4 +1,4 @@
-"""Which cells are missing together: patterns of rows, and pairs of columns."""
+"""Which cells are missing together: patterns of rows, pairs of columns, and a map."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,100 +6,51 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
-from lacunet.profile._holes import Bools, Floats, Ints
+from lacunet.profile._input import Bools, Floats, Ints
 
-MOST_PATTERNS = 20
-MOST_PAIRS = 50
-# Columns whose pairs are looked at, those with the most holes.
-MOST_COLUMNS = 200
-# How likely it may be that one column's holes are all among another's by chance.
+MAX_PATTERNS = 20
+MAX_PAIRS = 50
+MAX_PAIRED_COLUMNS = 200
+MAP_SHAPE = (200, 100)
+# "Only if" is reported where the probability of it by chance is below.
 _CHANCE = 0.01
-_SEED = 20_18  # of the words that masks are told apart by; any will do
-
-
-class Patterns(NamedTuple):
-    """The distinct masks of a table.
-
-    Attributes
-    ----------
-    missing : ndarray of bool of shape (patterns, columns)
-        The most frequent first; of equals, the one that occurs first.
-    counts : ndarray of int of shape (patterns,)
-    of_row : ndarray of int of shape (rows,)
-    """
-
-    missing: Bools
-    counts: Ints
-    of_row: Ints
-
-
-def find_patterns(missing: Bools) -> Patterns:
-    """Find the distinct rows of a mask.
-
-    Parameters
-    ----------
-    missing : ndarray of bool of shape (rows, columns)
-
-    Returns
-    -------
-    Patterns
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lacunet.profile._patterns import find_patterns
-    >>> find_patterns(np.array([[0, 1], [0, 0], [0, 0]], dtype=bool)).counts
-    array([2, 1])
-    """
-    n_rows, n_columns = missing.shape
-    # One 64-bit word a row: sorting words is far cheaper than sorting rows.
-    stream = np.random.RandomState(_SEED)
-    keys: Ints = stream.randint(2**62, size=(n_columns,), dtype=np.int64)
-    words = np.zeros(n_rows, dtype=np.int64)
-    for j in range(n_columns):
-        words[missing[:, j]] += keys[j]
-    _, first, inverse, counts = np.unique(
-        words, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -counts))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return Patterns(missing[first[order]], counts[order], place[inverse])
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Cells that are missing in the same rows.
+    """Columns that are missing in the same rows.
 
     Attributes
     ----------
     missing : tuple of str
-        Columns; none in complete rows.
+        Missing columns; none in complete rows.
     n_rows : int
-    share : float
-        Of all rows.
+        Rows in which exactly these are missing.
+    fraction : float
+        The same as a fraction of all rows.
     """
 
     missing: tuple[str, ...]
     n_rows: int
-    share: float
+    fraction: float
 
 
 @dataclass(frozen=True)
 class PatternCounts:
-    """The patterns of a table.
+    """The patterns of missing cells in a table.
 
     Attributes
     ----------
     n_patterns : int
+        Distinct patterns, including that of complete rows.
     frequent : tuple of Pattern
-        The most frequent ones.
+        The 20 most frequent, in descending order.
     n_other_rows : int
         Rows of all other patterns.
     n_alone : int
-        Rows that share their pattern with no other.
+        Rows whose pattern occurs only once.
     """
 
     n_patterns: int
@@ -110,15 +61,16 @@ class PatternCounts:
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many cells are missing in a row.
+    """How many cells are missing per row.
 
     Attributes
     ----------
     histogram : tuple of (int, int)
-        Numbers of missing cells that occur, and in how many rows.
+        Numbers of missing cells that occur, each with its number of rows.
     n_complete : int
+        Rows with no missing cell.
     n_empty : int
-        Rows with nothing observed.
+        Rows with no observed cell.
     """
 
     histogram: tuple[tuple[int, int], ...]
@@ -127,15 +79,17 @@ class RowCounts:
 
 
 @dataclass(frozen=True)
-class HolePair:
-    """Two columns, and in how many rows they are missing.
+class MissingPair:
+    """In how many rows two columns are missing.
 
     Attributes
     ----------
     first, second : str
+        The columns.
     both, only_first, only_second : int
+        Rows in which both, or only one of them, are missing.
     phi : float
-        Correlation of their being missing, from -1 to 1.
+        Correlation of the two missingness indicators.
     """
 
     first: str
@@ -152,175 +106,169 @@ class Together:
 
     Attributes
     ----------
-    pairs : tuple of HolePair
-        Those with the strongest correlation first; columns that are always missing
-        together stand for each other.
+    pairs : tuple of MissingPair
+        At most 50, by descending absolute correlation. Of columns that are missing in
+        the same rows, only the first takes part.
     always : tuple of tuples of str
-        Columns that are missing in the same rows.
+        Groups of columns that are missing in the same rows.
     only_if : tuple of (str, str)
-        The first is missing only where the second is, too often for chance.
+        The first is missing only where the second is, more often than by chance.
     n_columns : int
-        Columns whose pairs were looked at: those with the most holes.
-    n_with_holes : int
-        Columns with some values missing and some not.
+        Columns that were paired: those with the most missing values, at most 200.
+    n_incomplete : int
+        Columns with some values missing and some observed.
     """
 
-    pairs: tuple[HolePair, ...]
+    pairs: tuple[MissingPair, ...]
     always: tuple[tuple[str, ...], ...]
     only_if: tuple[tuple[str, str], ...]
     n_columns: int
-    n_with_holes: int
+    n_incomplete: int
+
+
+@dataclass(frozen=True)
+class MissingMap:
+    """Fractions of missing cells in blocks of a table.
+
+    Attributes
+    ----------
+    fractions : tuple of tuples of float
+        For each block of rows, a fraction per block of columns; at most 200 x 100.
+    row_starts : tuple of int
+        The first row of each block, counted from 0 in the order of the map.
+    columns : tuple of tuples of str
+        The columns of each block.
+    """
+
+    fractions: tuple[tuple[float, ...], ...]
+    row_starts: tuple[int, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+
+class Patterns(NamedTuple):
+    """The distinct rows of a mask, by descending count, then by first occurrence."""
+
+    missing: Bools  # (patterns, columns)
+    counts: Ints
+    of_row: Ints  # (rows,)
+
+
+def find_patterns(missing: Bools) -> Patterns:
+    """Find the distinct rows of a mask (rows, columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_patterns(np.array([[0, 1], [0, 0], [0, 0]], dtype=bool)).counts
+    array([2, 1])
+    """
+    keys = np.array([*map(bytes, np.packbits(missing, axis=1)), None])[:-1]
+    codes = pd.factorize(keys)[0]
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return Patterns(missing[first[order]], counts[order], np.argsort(order)[codes])
+
+
+def count_patterns(patterns: Patterns, names: Sequence[str]) -> PatternCounts:
+    """Name the most frequent patterns and count the others."""
+    missing, counts, of_row = patterns
+    frequent = tuple(
+        Pattern(
+            tuple(names[j] for j in np.flatnonzero(mask).tolist()),
+            count,
+            count / len(of_row),
+        )
+        for mask, count in zip(missing[:MAX_PATTERNS], counts.tolist(), strict=False)
+    )
+    n_other_rows, n_alone = counts[MAX_PATTERNS:].sum(), (counts == 1).sum()
+    return PatternCounts(len(counts), frequent, int(n_other_rows), int(n_alone))
 
 
 def count_rows(missing: Bools) -> RowCounts:
-    """Count the missing cells of rows.
-
-    Parameters
-    ----------
-    missing : ndarray of bool of shape (rows, columns)
-
-    Returns
-    -------
-    RowCounts
-    """
+    """Count rows by their number of missing cells."""
     n_columns = missing.shape[1]
     counts = np.bincount(missing.sum(axis=1), minlength=n_columns + 1).tolist()
     histogram = tuple((number, n) for number, n in enumerate(counts) if n)
     return RowCounts(histogram, counts[0], counts[n_columns] if n_columns else 0)
 
 
-def count_patterns(patterns: Patterns, names: Sequence[str]) -> PatternCounts:
-    """Name the most frequent patterns, and count the others.
-
-    Parameters
-    ----------
-    patterns : Patterns
-    names : sequence of str
-        Of the columns.
-
-    Returns
-    -------
-    PatternCounts
-    """
-    n_rows = int(patterns.counts.sum())
-    frequent = tuple(
-        Pattern(_pick(names, missing), int(count), float(count / n_rows))
-        for missing, count in zip(
-            patterns.missing[:MOST_PATTERNS],
-            patterns.counts[:MOST_PATTERNS],
-            strict=True,
-        )
-    )
-    return PatternCounts(
-        len(patterns.counts),
-        frequent,
-        int(patterns.counts[MOST_PATTERNS:].sum()),
-        int((patterns.counts == 1).sum()),
-    )
-
-
 def find_together(missing: Bools, names: Sequence[str]) -> Together:
-    """Find columns that are missing together.
-
-    Parameters
-    ----------
-    missing : ndarray of bool of shape (rows, columns)
-    names : sequence of str
-
-    Returns
-    -------
-    Together
-    """
+    """Find columns that are missing in the same rows."""
     n_rows = len(missing)
-    count = missing.sum(axis=0)
-    some = np.flatnonzero((count > 0) & (count < n_rows))
-    always = _find_equal(missing, some)
-    # One column speaks for those that are missing in the same rows.
-    echoes = {j for group in always for j in group[1:]}
-    single = np.array([j for j in some.tolist() if j not in echoes], dtype=np.intp)
-    order = np.argsort(-count[single], kind="stable")[:MOST_COLUMNS]
-    chosen = np.sort(single[order])
-    both = _count_both(missing[:, chosen])
-    picked = [names[j] for j in chosen]
-    return Together(
-        _make_pairs(both, n_rows, picked),
-        tuple(tuple(names[j] for j in group) for group in always),
-        _find_implied(both, n_rows, picked),
-        len(chosen),
-        len(some),
-    )
-
-
-def correlate(both: Floats, n_rows: int) -> Floats:
-    """Return the correlations of being missing (columns, columns), 0 where undefined.
-
-    Parameters
-    ----------
-    both : ndarray of shape (columns, columns)
-        In how many rows two columns are missing; on the diagonal, in how many one is.
-    n_rows : int
-
-    Returns
-    -------
-    ndarray of shape (columns, columns)
-    """
-    count = both.diagonal()
-    spread = np.sqrt(count * (n_rows - count))
-    scale = np.outer(spread, spread)
-    phi: Floats = np.zeros_like(scale)
-    np.divide(n_rows * both - np.outer(count, count), scale, out=phi, where=scale > 0)
-    return phi
-
-
-def _count_both(missing: Bools) -> Floats:
-    both = np.zeros((missing.shape[1],) * 2)
-    for start in range(0, len(missing), 50_000):  # rows, as floats
-        block = missing[start : start + 50_000].astype(np.float64)
-        both += block.T @ block
-    return both
-
-
-def _find_equal(missing: Bools, some: NDArray[np.intp]) -> list[list[int]]:
+    counts = missing.sum(axis=0)
+    incomplete = np.flatnonzero((counts > 0) & (counts < n_rows)).tolist()
     groups: dict[bytes, list[int]] = defaultdict(list)
-    for j in some.tolist():
+    for j in incomplete:
         groups[np.packbits(missing[:, j]).tobytes()].append(j)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _make_pairs(
-    both: Floats, n_rows: int, names: Sequence[str]
-) -> tuple[HolePair, ...]:
-    phi = correlate(both, n_rows)
-    first, second = np.triu_indices(len(names), 1)
-    order = np.argsort(-np.abs(phi[first, second]), kind="stable")[:MOST_PAIRS]
-    count = both.diagonal()
-    return tuple(
-        HolePair(
-            names[i],
-            names[j],
-            int(both[i, j]),
-            int(count[i] - both[i, j]),
-            int(count[j] - both[i, j]),
-            float(phi[i, j]),
-        )
-        for i, j in zip(first[order].tolist(), second[order].tolist(), strict=True)
-    )
-
-
-def _find_implied(
-    both: Floats, n_rows: int, names: Sequence[str]
-) -> tuple[tuple[str, str], ...]:
-    """Find columns that are missing only where another is, the largest first."""
-    count = both.diagonal()
-    # If they had nothing to do with each other, each hole would be one of the other's
-    # with the other's share.
-    log_chance = count[:, None] * np.log(np.maximum(count, 1) / max(n_rows, 1))
+    firsts = sorted((group[0] for group in groups.values()), key=lambda j: -counts[j])
+    chosen = sorted(firsts[:MAX_PAIRED_COLUMNS])
+    count = counts[chosen].astype(np.float64)
+    both = np.zeros((len(chosen), len(chosen)))
+    for start in range(0, n_rows, 50_000):  # in blocks: floats take eight times as much
+        block = missing[start : start + 50_000, chosen].astype(np.float64)
+        both += block.T @ block
+    std = np.sqrt(count * (n_rows - count))
+    phi = (n_rows * both - np.outer(count, count)) / np.outer(std, std)
+    first, second = np.triu_indices(len(chosen), 1)
+    order = np.argsort(-np.abs(phi[first, second]), kind="stable")[:MAX_PAIRS]
+    # Each missing value of one column is also missing in another with that one's
+    # fraction as the probability, if the two are independent.
+    log_chance = count[:, None] * np.log(count / max(n_rows, 1))
     implied = (both == count[:, None]) & (log_chance <= np.log(_CHANCE))
     np.fill_diagonal(implied, False)
-    pairs = np.argwhere(implied)
-    order = np.argsort(-count[pairs[:, 0]], kind="stable")[:MOST_PAIRS]
-    return tuple((names[i], names[j]) for i, j in pairs[order].tolist())
+    only_if = sorted(np.argwhere(implied).tolist(), key=lambda pair: -count[pair[0]])
+    picked = [names[j] for j in chosen]
+    return Together(
+        tuple(
+            MissingPair(
+                picked[i],
+                picked[j],
+                int(both[i, j]),
+                int(count[i] - both[i, j]),
+                int(count[j] - both[i, j]),
+                float(phi[i, j]),
+            )
+            for i, j in zip(first[order], second[order], strict=True)
+        ),
+        tuple(
+            tuple(names[j] for j in group)
+            for group in groups.values()
+            if len(group) > 1
+        ),
+        tuple((picked[i], picked[j]) for i, j in only_if[:MAX_PAIRS]),
+        len(chosen),
+        len(incomplete),
+    )
 
 
-def _pick(names: Sequence[str], chosen: Bools) -> tuple[str, ...]:
-    return tuple(names[j] for j in np.flatnonzero(chosen).tolist())
+def map_missing(
+    missing: Bools, names: Sequence[str], patterns: Patterns | None = None
+) -> MissingMap:
+    """Average a mask over blocks; sorted by pattern if given, complete rows first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> map_missing(np.array([[True, False], [False, False]]), ["a", "b"]).fractions
+    ((1.0, 0.0), (0.0, 0.0))
+    """
+    rows, columns = (
+        np.linspace(0, length, min(length, most) + 1).astype(np.int64)
+        for length, most in zip(missing.shape, MAP_SHAPE, strict=True)
+    )
+    order = np.arange(len(missing))
+    if patterns is not None:
+        size = patterns.missing.sum(axis=1)
+        order = np.lexsort((patterns.of_row, size[patterns.of_row]))
+    fractions: Floats = np.zeros((len(rows) - 1, len(columns) - 1))
+    for i in range(len(rows) - 1) if len(columns) > 1 else ():
+        means = missing[order[rows[i] : rows[i + 1]]].mean(axis=0)
+        fractions[i] = np.add.reduceat(means, columns[:-1]) / np.diff(columns)
+    return MissingMap(
+        tuple(map(tuple, fractions.round(3).tolist())),
+        tuple(rows[:-1].tolist()),
+        tuple(
+            tuple(names[start:end])
+            for start, end in zip(columns[:-1], columns[1:], strict=True)
+        ),
+    )

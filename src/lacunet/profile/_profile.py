@@ -1,32 +1,34 @@
-"""The profile of a table: what is missing, and what that has to do with what."""
+"""The profile of a table: what is missing, and what that depends on."""
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
 
-from lacunet.profile._dependence import (
+from lacunet._text import list_names
+from lacunet.exceptions import TableError
+from lacunet.profile._association import (
     CAVEAT,
-    LinkTable,
-    find_links,
-    has_some_holes,
+    MIN_ROWS,
+    AssociationTable,
+    find_associations,
 )
-from lacunet.profile._findings import Finding, make_findings
-from lacunet.profile._foresight import (
-    MOST_FEATURES,
-    MOST_FORESEEN,
-    MOST_LEARNED,
-    Foresight,
-    TargetScore,
-    foresee,
-    score_target,
+from lacunet.profile._findings import Finding, make_findings, make_notices
+from lacunet.profile._input import (
+    Column,
+    ColumnKind,
+    as_frame,
+    find_oddities,
+    make_unique,
+    read_column,
 )
-from lacunet.profile._hole_map import HoleMap, map_holes, order_by_pattern
-from lacunet.profile._holes import ColumnKind, HoleColumn, Ints
-from lacunet.profile._little import LittleTest, run_test
-from lacunet.profile._notices import make_notices
+from lacunet.profile._little import LittleTest, run_sampled
 from lacunet.profile._patterns import (
+    MissingMap,
     PatternCounts,
     RowCounts,
     Together,
@@ -34,16 +36,23 @@ from lacunet.profile._patterns import (
     count_rows,
     find_patterns,
     find_together,
+    map_missing,
 )
-from lacunet.profile._survey import Survey, survey_table
+from lacunet.profile._predictability import (
+    MAX_FEATURES,
+    MAX_PREDICTED,
+    MAX_TRAINING_ROWS,
+    Predictability,
+    TargetScore,
+    predict_missingness,
+    score_target,
+)
 
-# Columns that the tests take: those with the most holes, and those that are seen best.
-MOST_TESTED, MOST_SOURCES = 50, 200
-MOST_IN_LITTLE = 40
-# Of patterns times cubed columns: what a step of EM costs, some hundredths of a second.
-_MOST_WORK = 1e7
-# Share of rows with a pattern of their own: beyond, Little's test is blind.
-_MOST_ALONE = 0.9
+# Columns that are tested, those with the most missing values, and columns that they are
+# tested against, those with the fewest.
+MAX_TESTED, MAX_SOURCES = 50, 200
+# Cells that are kept for the tests: 160 MB.
+_MAX_CELLS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -53,69 +62,76 @@ class ColumnProfile:
     Attributes
     ----------
     name : str
+        Its name; columns of the same name are numbered.
     kind : {"number", "category", "date", "empty", "other"}
-        "empty" if nothing is observed, "other" if the estimators can't take it.
+        "empty" if nothing is observed, "other" if no estimator accepts it.
     n_missing : int
-    share_missing : float
+        Missing values.
+    fraction_missing : float
+        The same as a fraction of all rows.
     n_distinct : int
-        Different values that occur.
+        Distinct values.
     """
 
     name: str
     kind: ColumnKind
     n_missing: int
-    share_missing: float
+    fraction_missing: float
     n_distinct: int
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Which columns' holes depend on which others.
+    """What the missingness of columns depends on.
 
     Attributes
     ----------
-    tests : LinkTable
-        Two columns at a time.
-    foreseen : tuple of Foresight
-        Whether a column's holes can be foreseen from all others; for at most 20
-        columns, those with the most holes.
+    tests : AssociationTable
+        Tests of two columns at a time.
+    predictability : tuple of Predictability
+        Whether a column's missingness can be predicted from all others; for at most 20
+        columns, those with the most missing values.
     n_rows : int
-        Rows that the tests were made on.
-    n_rows_learned : int
-        Rows that ``foreseen`` is about.
+        Rows that were tested.
+    n_training_rows : int
+        Rows that ``predictability`` was cross-validated on.
     n_candidates : int
-        Columns with enough holes, of which ``tests`` has at most 50.
+        Columns with enough missing values; ``tests`` has at most 50 of them.
     caveat : str
-        What no test can see.
+        What no test can show.
     """
 
-    tests: LinkTable
-    foreseen: tuple[Foresight, ...]
+    tests: AssociationTable
+    predictability: tuple[Predictability, ...]
     n_rows: int
-    n_rows_learned: int
+    n_training_rows: int
     n_candidates: int
     caveat: str = CAVEAT
 
 
 @dataclass(frozen=True)
 class TargetProfile:
-    """What is missing of the target, and what holes tell of it.
+    """Whether missingness is associated with the target.
 
     Attributes
     ----------
     name : str
+        Its name.
     kind : {"number", "category", "date", "empty", "other"}
+        As of a column.
     n_missing : int
-    tests : LinkTable
-        Whether a column's holes depend on the value of the target.
+        Rows without a target.
+    tests : AssociationTable
+        Whether a column's missingness is associated with the value of the target.
     score : TargetScore or None
-        What the holes of all columns tell together; None if there are too few rows.
+        How much the missingness of all columns explains; None if there are too few
+        rows.
     """
 
     name: str
     kind: ColumnKind
     n_missing: int
-    tests: LinkTable
+    tests: AssociationTable
     score: TargetScore | None
 
 
@@ -126,48 +142,56 @@ class Profile:
     Attributes
     ----------
     n_rows, n_columns : int
-        Without the target.
+        Size of the table, without the target.
     n_missing : int
-        Cells.
-    share_missing : float
+        Missing cells.
+    fraction_missing : float
+        The same as a fraction of all cells.
     columns : tuple of ColumnProfile
+        What is missing of each column.
     rows : RowCounts
+        How many cells are missing per row.
     patterns : PatternCounts
+        Which cells are missing in the same rows.
     together : Together
-    map_by_row : HoleMap
-        Rows as they stand in the table.
-    map_by_pattern : HoleMap
-        Rows sorted by what is missing: complete ones first.
+        Which columns are missing together.
+    map_by_row : MissingMap
+        Fractions of missing cells, rows in the order of the table.
+    map_by_pattern : MissingMap
+        The same, rows sorted by pattern, complete ones first.
     little : LittleTest or None
+        Little's test of whether values are missing completely at random.
     little_note : str
-        Why there is no test, or what to know of it.
+        Why there is no test, or which columns were tested.
     dependence : Dependence
+        What the missingness of columns depends on.
     target : TargetProfile or None
+        Whether missingness is associated with the target.
     findings : tuple of Finding
-        What it comes to, in words.
+        The results in words.
     notices : tuple of str
-        What is odd about the table, with what to do.
+        What may be wrong with the table, with what to do.
     """
 
     n_rows: int
     n_columns: int
     n_missing: int
-    share_missing: float
+    fraction_missing: float
     columns: tuple[ColumnProfile, ...]
     rows: RowCounts
     patterns: PatternCounts
     together: Together
-    map_by_row: HoleMap
-    map_by_pattern: HoleMap
+    map_by_row: MissingMap
+    map_by_pattern: MissingMap
     little: LittleTest | None
     little_note: str
     dependence: Dependence
     target: TargetProfile | None
-    findings: tuple[Finding, ...]
-    notices: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as lists, dicts, texts and numbers, for JSON.
+        """Return everything as lists, dicts, strings and numbers, for JSON.
 
         Returns
         -------
@@ -181,25 +205,26 @@ class Profile:
         >>> json.dumps(found["rows"])
         '{"histogram": [[0, 1], [1, 1]], "n_complete": 1, "n_empty": 0}'
         """
-        plain: dict[str, Any] = _to_json(asdict(self))
+
+        def to_lists(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: to_lists(each) for key, each in value.items()}
+            if isinstance(value, (list, tuple)):
+                return [to_lists(each) for each in value]
+            return value
+
+        plain: dict[str, Any] = to_lists(asdict(self))
         return plain
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _to_json(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(each) for each in value]
-    return value
 
 
 def profile_table(
     X: Any, *, target: Any = None, max_rows: int = 20_000, random_state: Any = 0
 ) -> Profile:
-    """Find out what is missing in a table, and what that has to do with what.
+    """Find out what is missing in a table, and what that depends on.
 
-    Counts are over all rows. Tests are made on some of them, if there are many, and on
-    the columns with the most holes, if there are many; the profile says on how many.
+    Counts are over all rows. Tests are made on a sample, if there are many rows, and on
+    the columns with the most missing values, if there are many columns; the profile
+    reports how many.
 
     Parameters
     ----------
@@ -207,11 +232,12 @@ def profile_table(
         ``NaN``, ``None``, ``pandas.NA`` and ``pandas.NaT`` mean missing.
     target : str, int or array-like of shape (n_samples,), default=None
         Name of a column (its index in an array), or values beside the table. It is
-        taken out of the columns, and the profile says whether holes tell of it.
+        removed from the columns, and the profile reports whether missingness is
+        associated with it.
     max_rows : int, default=20_000
-        Rows that tests are made on. Tables of more than a thousand columns take fewer.
+        Most rows that are tested. Tables of more than a thousand columns take fewer.
     random_state : int, RandomState instance or None, default=0
-        Seed of the choice of rows, and of the folds that foresight is judged on.
+        Seed of the sample of rows and of the folds of cross-validation.
 
     Returns
     -------
@@ -232,161 +258,163 @@ def profile_table(
     ()
     """
     from lacunet._validation import check_positive_int  # loads torch
-    from lacunet.missingness._stream import own_stream
 
     check_positive_int(max_rows, "max_rows")
-    stream = own_stream(random_state)
-    survey = survey_table(X, target, max_rows, stream)
-    missing, names = survey.missing, survey.names
+    # A stream of its own: the data may have been made with the same seed.
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    stream = np.random.RandomState(seed)
+    frame = as_frame(X)
+    n_rows, labels = len(frame), list(frame.columns)
+    all_names = make_unique(labels)
+    named = isinstance(target, (str, numbers.Integral))
+    place = _find_label(target, labels, all_names) if named else None
+    wanted = None if target is None or named else _read_target(target, n_rows)
+
+    sample: Any = slice(None)
+    n_sampled = min(max_rows, max(1000, _MAX_CELLS // max(len(labels), 1)))
+    if n_rows > n_sampled:
+        sample = np.sort(stream.choice(n_rows, n_sampled, replace=False))
+    names = [name for j, name in enumerate(all_names) if j != place]
+    missing = np.empty((n_rows, len(names)), dtype=bool, order="F")
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    columns: list[Column] = []
+    profiles, oddities = [], []
+    for j, name in enumerate(all_names):
+        column = read_column(name, frame.iloc[:, j])
+        hashes = hashes * np.uint64(1_000_003)
+        # NaN has many bit patterns, and zero two.
+        cells = np.where(column.missing, np.nan, column.values) + 0.0
+        hashes ^= pd.util.hash_array(cells)
+        if j == place:
+            wanted = column
+            continue
+        missing[:, len(columns)] = column.missing
+        n_missing = int(column.missing.sum())
+        n_distinct = len(np.unique(column.values[~column.missing]))
+        fraction = n_missing / max(n_rows, 1)
+        profiles.append(
+            ColumnProfile(name, column.kind, n_missing, fraction, n_distinct)
+        )
+        oddities.append(find_oddities(column))
+        columns.append(column.at(sample))
+
     patterns = find_patterns(missing)
     together = find_together(missing, names)
-    little, little_note = _run_little(survey.columns, stream)
+    little, little_note = run_sampled(columns, stream)
     profile = Profile(
-        missing.shape[0],
-        missing.shape[1],
+        n_rows,
+        len(names),
         int(missing.sum()),
         float(missing.mean()) if missing.size else 0.0,
-        _profile_columns(survey),
+        tuple(profiles),
         count_rows(missing),
         count_patterns(patterns, names),
         together,
-        map_holes(missing, names),
-        map_holes(missing, names, order_by_pattern(patterns)),
+        map_missing(missing, names),
+        map_missing(missing, names, patterns),
         little,
         little_note,
-        _find_dependence(survey.columns, together, stream),
-        _profile_target(survey, together, stream),
-        findings=(),
-        notices=(),
+        _find_dependence(columns, together, stream),
+        None
+        if wanted is None
+        else _profile_target(wanted, sample, columns, together, stream),
     )
+    renamed = [
+        (str(label), name)
+        for label, name in zip(labels, all_names, strict=True)
+        if str(label) != name
+    ]
+    n_duplicates = n_rows - len(np.unique(hashes)) if labels else 0
+    notices = make_notices(profile, columns, oddities, renamed, n_duplicates)
     return replace(
-        profile,
-        findings=make_findings(profile),
-        notices=make_notices(profile, survey),
+        profile, findings=tuple(make_findings(profile)), notices=tuple(notices)
     )
 
 
-def _profile_columns(survey: Survey) -> tuple[ColumnProfile, ...]:
-    n_rows = len(survey.missing)
-    counts = survey.missing.sum(axis=0).tolist()
-    return tuple(
-        ColumnProfile(
-            column.name, column.kind, count, count / max(n_rows, 1), facts.n_distinct
+def _find_label(label: Any, labels: Sequence[Any], names: Sequence[str]) -> int:
+    places = [j for j, each in enumerate(labels) if each == label]
+    if len(places) != 1:
+        which = "several columns have" if places else "no column has"
+        msg = (
+            f"Got target={label!r}, a name that {which}, but expected the name of one "
+            f"column: {list_names(names)}."
         )
-        for column, facts, count in zip(
-            survey.columns, survey.facts, counts, strict=True
+        raise TableError(msg)
+    return places[0]
+
+
+def _read_target(target: Any, n_rows: int) -> Column:
+    cells = np.asarray(target)
+    if cells.shape != (n_rows,):
+        msg = (
+            f"Got target of shape {cells.shape}, but expected the name of a column, or "
+            f"({n_rows},): a value for each row."
         )
+        raise TableError(msg)
+    name = getattr(target, "name", None)  # of a series
+    return read_column(
+        "target" if name is None else str(name), as_frame(cells[:, None]).iloc[:, 0]
     )
-
-
-# --- tests
-
-
-def _run_little(
-    columns: Sequence[HoleColumn], stream: np.random.RandomState
-) -> tuple[LittleTest | None, str]:
-    """Make Little's test on as many rows and columns as it takes seconds for."""
-    chosen = list(columns)
-    note = ""
-    if len(chosen) > MOST_IN_LITTLE:
-        numbers = [column for column in columns if column.kind == "number"]
-        chosen = _take(numbers, MOST_IN_LITTLE, _most_holes)
-        if len(numbers) > len(chosen):
-            note = (
-                f"of {len(numbers)} columns of numbers, the {len(chosen)} with the "
-                f"most holes took part"
-            )
-    rows = _choose_affordable(chosen, stream)
-    if rows is None:
-        return None, (
-            "nearly every row has a pattern of holes of its own, so that there are no "
-            "groups of rows to compare"
-        )
-    result = run_test([column.at(rows) for column in chosen])
-    return (None, result) if isinstance(result, str) else (result, note)
-
-
-def _choose_affordable(
-    columns: Sequence[HoleColumn], stream: np.random.RandomState
-) -> Ints | None:
-    """Return rows, as many as EM is fast on; nothing if hardly two are alike."""
-    numeric = [column.missing for column in columns if column.kind == "number"]
-    rows = stream.permutation(len(numeric[0]) if numeric else 0)
-    while len(numeric) > 1:
-        counts = find_patterns(np.column_stack([each[rows] for each in numeric])).counts
-        if (counts == 1).sum() > _MOST_ALONE * len(rows):
-            return None
-        if len(counts) * len(numeric) ** 3 <= _MOST_WORK:
-            break
-        rows = rows[: len(rows) // 2]
-    return np.sort(rows)
 
 
 def _find_dependence(
-    columns: Sequence[HoleColumn], together: Together, stream: np.random.RandomState
+    columns: Sequence[Column], together: Together, stream: np.random.RandomState
 ) -> Dependence:
     candidates = _find_candidates(columns, together)
-    tested = _take(candidates, MOST_TESTED, _most_holes)
-    sources = _take(
-        [column for column in columns if column.kind != "empty"],
-        MOST_SOURCES,
-        _fewest_holes,
-    )
+    tested = _take(candidates, MAX_TESTED, _most_missing)
+    observed = [column for column in columns if column.kind != "empty"]
+    sources = _take(observed, MAX_SOURCES, lambda column: -_most_missing(column))
     n_rows = len(columns[0].missing) if columns else 0
-    rows = np.sort(stream.permutation(n_rows)[:MOST_LEARNED])
-    foretold = _take(tested, MOST_FORESEEN, _most_holes)
-    by = {column.name: column for column in (*foretold, *sources)}
-    foreseen = foresee(
-        [column.at(rows) for column in foretold],
-        [column.at(rows) for column in list(by.values())[:MOST_FEATURES]],
+    rows = np.sort(stream.permutation(n_rows)[:MAX_TRAINING_ROWS])
+    predicted = _take(tested, MAX_PREDICTED, _most_missing)
+    by_name = {column.name: column for column in (*predicted, *sources)}
+    predictability = predict_missingness(
+        [column.at(rows) for column in predicted],
+        [column.at(rows) for column in list(by_name.values())[:MAX_FEATURES]],
         {group[0]: group for group in together.always},
         stream,
     )
-    return Dependence(
-        find_links(tested, sources), foreseen, n_rows, len(rows), len(candidates)
-    )
+    tests = find_associations(tested, sources)
+    return Dependence(tests, predictability, n_rows, len(rows), len(candidates))
 
 
 def _profile_target(
-    survey: Survey, together: Together, stream: np.random.RandomState
-) -> TargetProfile | None:
-    target = survey.target
-    if target is None:
-        return None
-    candidates = _find_candidates(survey.columns, together)
-    tested = _take(candidates, MOST_SOURCES, _most_holes)
+    target: Column,
+    sample: Any,
+    columns: Sequence[Column],
+    together: Together,
+    stream: np.random.RandomState,
+) -> TargetProfile:
+    candidates = _find_candidates(columns, together)
+    tested = _take(candidates, MAX_SOURCES, _most_missing)
+    sampled = target.at(sample)
     return TargetProfile(
         target.name,
         target.kind,
-        int(survey.target_missing.sum()),
-        find_links(tested, [target], among=False),
-        score_target(target, tested, stream),
+        int(target.missing.sum()),
+        find_associations(tested, [sampled], mutual=False),
+        score_target(sampled, tested, stream),
     )
 
 
-def _find_candidates(
-    columns: Sequence[HoleColumn], together: Together
-) -> list[HoleColumn]:
-    """Return columns with enough holes; one for all that are missing together."""
-    echoes = {name for group in together.always for name in group[1:]}
+def _find_candidates(columns: Sequence[Column], together: Together) -> list[Column]:
+    """Return columns with enough missing values; one of all missing together."""
+    repeated = {name for group in together.always for name in group[1:]}
     return [
         column
         for column in columns
-        if column.name not in echoes and has_some_holes(column)
+        if column.name not in repeated
+        and MIN_ROWS <= column.missing.sum() <= len(column.missing) - MIN_ROWS
     ]
 
 
 def _take(
-    columns: Sequence[HoleColumn], most: int, key: Callable[[HoleColumn], int]
-) -> list[HoleColumn]:
-    """Return the first columns by a key, in the order of the table."""
-    chosen = sorted(range(len(columns)), key=lambda j: key(columns[j]))[:most]
+    columns: Sequence[Column], n: int, key: Callable[[Column], int]
+) -> list[Column]:
+    """Return the first n columns by a key, in the order of the table."""
+    chosen = sorted(range(len(columns)), key=lambda j: key(columns[j]))[:n]
     return [columns[j] for j in sorted(chosen)]
 
 
-def _most_holes(column: HoleColumn) -> int:
+def _most_missing(column: Column) -> int:
     return -int(column.missing.sum())
-
-
-def _fewest_holes(column: HoleColumn) -> int:
-    return int(column.missing.sum())

@@ -1,0 +1,312 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lacunet.profile import Association, AssociationTable
+from lacunet.profile._association import (
+    MIN_ROWS,
+    SIGNIFICANCE,
+    compare_categories,
+    compare_missing,
+    compare_numbers,
+    find_associations,
+    pool_categories,
+)
+from lacunet.profile._input import read_columns
+
+
+@pytest.fixture(scope="module")
+def columns():
+    """Return columns missing by values, by missingness and by chance."""
+    stream = np.random.RandomState(0)
+    n_rows = 600
+    X = pd.DataFrame(
+        {
+            "age": stream.normal(50, 10, n_rows),
+            "town": stream.choice(["Rome", "Bonn", "Oslo"], n_rows),
+            "seen": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(stream.randint(0, 1000, n_rows), unit="D"),
+        }
+    )
+    values = stream.randn(n_rows)
+    X["by_age"] = np.where(X["age"] + 5 * stream.randn(n_rows) > 60, np.nan, values)
+    X["by_town"] = np.where((X["town"] == "Oslo") & (values > 0), np.nan, values)
+    late = (X["seen"] < pd.Timestamp("2020-06-01")) & (stream.rand(n_rows) < 0.7)
+    X["by_day"] = np.where(late, np.nan, values)
+    X["alone"] = np.where(stream.rand(n_rows) < 0.2, np.nan, values)
+    X["with_alone"] = np.where(
+        X["alone"].isna() & (stream.rand(n_rows) < 0.8), np.nan, stream.randn(n_rows)
+    )
+    return {column.name: column for column in read_columns(X)}
+
+
+@pytest.fixture(scope="module")
+def table(columns):
+    incomplete = [column for column in columns.values() if column.missing.any()]
+    return find_associations(incomplete, list(columns.values()))
+
+
+def find(table, column, on):
+    return next(each for each in table.links if (each.column, each.on) == (column, on))
+
+
+def test_all_dependences_are_found_and_no_others(table):
+    found = {(link.column, link.on, link.by) for link in table.links}
+    expected = {
+        ("by_age", "age", "value"),
+        ("by_town", "town", "value"),
+        ("by_day", "seen", "value"),
+        ("with_alone", "alone", "missing"),
+    }
+    # Those that were made of the same numbers may be associated as well.
+    assert expected <= found
+    assert not [
+        link for link in table.links if "alone" in link.column and link.by == "value"
+    ]
+
+
+def test_the_direction_is_described(table, columns):
+    link = find(table, "by_age", "age")
+    middle = np.sort(columns["age"].values)[299]
+    assert link.where == f"is above {middle:.4g}"
+    assert link.auc > 0.8
+    high = columns["age"].values > middle
+    lost = columns["by_age"].missing
+    assert link.fraction_there == pytest.approx(lost[high].mean())
+    assert link.fraction_elsewhere == pytest.approx(lost[~high].mean())
+    assert link.contrast == link.fraction_there - link.fraction_elsewhere
+
+
+def test_categories_are_named_and_dates_the_day(table):
+    assert find(table, "by_town", "town").where == "is 'Oslo'"
+    link = find(table, "by_day", "seen")
+    assert link.where.startswith("is at most 2021-")
+    assert link.auc < 0.5
+    assert link.strength == pytest.approx(1 - 2 * link.auc)
+
+
+@pytest.mark.parametrize("when", [0, 1])
+def test_of_two_numbers_one_is_named(when):
+    ill = np.arange(200.0) % 2
+    X = np.column_stack(
+        [np.where((ill == when) & (np.arange(200) < 90), np.nan, 1), ill]
+    )
+    columns = read_columns(X)
+    (link,) = find_associations(columns[:1], columns[1:]).links
+    assert link.where == f"is {when}"
+    assert (link.fraction_there, link.fraction_elsewhere) == (0.45, 0)
+
+
+def test_columns_missing_together_are_reported_once(table):
+    pairs = [link for link in table.links if link.by == "missing"]
+    found = [frozenset((link.column, link.on)) for link in pairs]
+    assert len(found) == len(set(found))
+    link = find(table, "with_alone", "alone")
+    assert link.where == "is missing"
+    assert link.fraction_elsewhere == 0
+
+
+def test_columns_that_are_never_missing_together_are_reported():
+    X = np.arange(120.0).reshape(60, 2)
+    X[:30, 0], X[30:, 1] = np.nan, np.nan
+    columns = read_columns(X)
+    (link,) = find_associations(columns, []).links
+    assert link.where == "is observed"
+    assert (link.auc, link.fraction_there, link.fraction_elsewhere) == (0, 1, 0)
+
+
+def test_tables_of_all_tests_go_with_the_links(table):
+    i, j = table.columns.index("by_age"), table.on.index("age")
+    assert table.by_value[i][j] == find(table, "by_age", "age").auc
+    assert table.by_value[i][table.on.index("by_age")] is None
+    assert np.shape(table.by_missing) == (len(table.columns),) * 2
+    assert table.by_missing[i][i] is None
+    tested = sum(auc is not None for row in table.by_value for auc in row)
+    n_pairs = len(table.columns) * (len(table.columns) - 1) // 2
+    assert table.n_tests == tested + n_pairs
+
+
+def test_links_are_sorted_and_their_p_values_adjusted(table):
+    strengths = [link.strength for link in table.links]
+    assert strengths == sorted(strengths, reverse=True)
+    assert all(link.p_value <= link.p_adjusted <= SIGNIFICANCE for link in table.links)
+
+
+def test_where_there_is_nothing_nothing_is_found():
+    found = 0
+    for seed in range(20):
+        stream = np.random.RandomState(seed)
+        X = stream.randn(150, 6)
+        X[stream.rand(*X.shape) < 0.2] = np.nan
+        columns = read_columns(X)
+        found += find_associations(columns, columns).n_links > 0
+    assert found <= 3  # expected: one in twenty tables
+
+
+def test_some_links_of_each_kind_are_kept_and_all_are_counted(columns, monkeypatch):
+    monkeypatch.setattr("lacunet.profile._association.MAX_LINKS", 10)
+    lost = np.random.RandomState(0).rand(200) < 0.5
+    X = np.where(lost[:, None], np.nan, 1.0) * np.ones(6)
+    columns = read_columns(np.column_stack([X, lost]))
+    table = find_associations(columns[:6], columns)
+    assert table.n_links == 6 + 6 * 5 / 2
+    kinds = [link.by for link in table.links]
+    assert (kinds.count("value"), kinds.count("missing")) == (6, 10)
+
+
+def test_rare_categories_are_pooled():
+    words = [*(["often"] * 50), *(["also"] * 40), *map(str, range(100))]
+    (column,) = read_columns(pd.DataFrame({"word": words}))
+    pooled = pool_categories(column)
+    assert len(np.unique(pooled)) == 30
+    np.testing.assert_array_equal(pooled[:90], column.values[:90])
+
+
+def test_nothing_to_compare_is_supported():
+    table = find_associations([], [])
+    assert (table.links, table.n_tests, table.by_value) == ((), 0, ())
+
+
+def test_each_column_has_its_clearest_association_and_the_clearest_come_first():
+    made = [
+        Association(column, on, by, 0.9, 0.0, 0.0, "is above 1", there, 0.1)
+        for column, on, by, there in (
+            ("a", "x", "value", 0.2),
+            ("b", "x", "value", 0.5),
+            ("a", "y", "value", 0.9),
+            ("b", "y", "missing", 1.0),
+        )
+    ]
+    found = AssociationTable((), (), (), (), tuple(made), 4, 4).clearest()
+    assert [(link.column, link.on) for link in found] == [("a", "y"), ("b", "x")]
+
+
+# --- tests
+
+stream = np.random.RandomState(0)
+GROUPS = stream.rand(200, 4) < [0.1, 0.3, 0.5, 0.8]
+CODES = stream.randint(0, 5, 200).astype(float)
+
+
+def compare_indicator(missing, groups):
+    """Compare one column's missingness with that of others."""
+    found = compare_missing(np.column_stack([groups, missing]))
+    return found[:, :-1, -1]
+
+
+@pytest.mark.parametrize("values", [CODES, np.exp(stream.randn(200))])
+def test_numbers_are_compared_as_by_mann_and_whitney(values):
+    found = compare_numbers(values, GROUPS)
+    for auc, p_value, group in zip(*found, GROUPS.T, strict=True):
+        inside, outside = values[group], values[~group]
+        expected = stats.mannwhitneyu(
+            inside, outside, use_continuity=False, method="asymptotic"
+        )
+        assert p_value == pytest.approx(expected.pvalue)
+        assert auc == pytest.approx(expected.statistic / len(inside) / len(outside))
+
+
+def test_categories_are_compared_by_the_chi_squared_test():
+    _, p_values = compare_categories(CODES, GROUPS)
+    for p_value, group in zip(p_values, GROUPS.T, strict=True):
+        table = [np.bincount(CODES[part].astype(int)) for part in (group, ~group)]
+        found = stats.chi2_contingency(table, correction=False)
+        # With N - 1 in place of N, as befits margins that are given.
+        expected = stats.chi2.sf(found.statistic * 199 / 200, found.dof)
+        assert p_value == pytest.approx(expected)
+
+
+def test_the_auc_of_categories_leaves_out_the_two_rows():
+    codes, group = CODES[:60], GROUPS[:60, 1]
+    wins = []
+    for i in np.flatnonzero(group):
+        for j in np.flatnonzero(~group):
+            rest = np.delete(np.arange(60), [i, j])
+            fractions = [group[rest][codes[rest] == codes[k]].mean() for k in (i, j)]
+            wins.append(0.5 * (1 + np.sign(fractions[0] - fractions[1])))
+            wins[-1] = 0.5 if codes[i] == codes[j] else wins[-1]
+    (auc,) = compare_categories(codes, group[:, None])[0]
+    assert auc == pytest.approx(np.mean(wins))
+
+
+def test_categories_of_one_row_each_have_no_association():
+    found = compare_categories(np.arange(200.0), GROUPS)
+    np.testing.assert_allclose(found[0], 0.5)
+    np.testing.assert_allclose(found[1], 1.0)
+
+
+def test_missingness_is_compared_by_fishers_test():
+    auc, p_value = compare_missing(GROUPS)
+    assert np.isnan(p_value.diagonal()).all()
+    for i, j in [(0, 1), (1, 0), (2, 3)]:
+        one, other = GROUPS[:, i], GROUPS[:, j]
+        expected = 0.5 + (other[one].mean() - other[~one].mean()) / 2
+        assert auc[i, j] == pytest.approx(expected)
+        table = [[np.sum(a & b) for a in (other, ~other)] for b in (one, ~one)]
+        tails = [stats.fisher_exact(table, way).pvalue for way in ("less", "greater")]
+        assert p_value[i, j] == pytest.approx(min(1.0, 2 * min(tails)))
+
+
+@pytest.mark.parametrize("compare", [compare_numbers, compare_categories])
+def test_missing_values_are_left_out(compare):
+    values = CODES.copy()
+    values[50:100] = np.nan
+    kept = ~np.isnan(values)
+    for found, expected in zip(
+        compare(values, GROUPS), compare(values[kept], GROUPS[kept]), strict=True
+    ):
+        np.testing.assert_allclose(found, expected)
+
+
+def test_perfect_separation_has_an_auc_of_one_or_zero():
+    group = np.arange(100) < 30
+    for compare, values in (
+        (compare_numbers, group.astype(float)),
+        (compare_indicator, group),
+    ):
+        assert compare(values, group[:, None])[0] == 1
+        assert compare(values, ~group[:, None])[0] == 0
+    # A category has no direction.
+    assert compare_categories(group.astype(float), ~group[:, None])[0] == 1
+
+
+@pytest.mark.parametrize(
+    "compare", [compare_numbers, compare_categories, compare_indicator]
+)
+def test_too_few_rows_are_not_compared(compare):
+    group = np.arange(200) < MIN_ROWS - 1
+    values = CODES > 2 if compare is compare_indicator else CODES
+    for part in compare(values, np.column_stack([group, ~group])):
+        assert np.isnan(part).all()
+
+
+def test_a_single_odd_value_is_not_taken_for_a_difference():
+    group = np.arange(20_000) < 10
+    values = (np.arange(20_000) == 0).astype(float)
+    assert np.isnan(compare_numbers(values, group[:, None])[1])
+    assert compare_categories(values, group[:, None])[1] > 0.5
+    assert compare_indicator(values > 0, group[:, None])[1] == pytest.approx(0.001)
+
+
+def test_constant_columns_are_not_compared():
+    for compare in (compare_numbers, compare_categories):
+        assert np.isnan(compare(np.ones(200), GROUPS)[1]).all()
+        assert np.isnan(compare(np.full(200, np.nan), GROUPS)[1]).all()
+
+
+@pytest.mark.slow
+def test_under_independence_tests_reject_at_their_level():
+    p_values = {compare_numbers: [], compare_categories: [], compare_indicator: []}
+    for seed in range(300):
+        draw = np.random.RandomState(seed)
+        groups = draw.rand(400, 10) < 0.05
+        codes = draw.choice(12, 400, p=draw.dirichlet(np.full(12, 2.0))).astype(float)
+        for compare, found in p_values.items():
+            values = codes > 8 if compare is compare_indicator else codes
+            found.extend(compare(values, groups)[1])
+    for found in p_values.values():
+        known = np.array(found)[~np.isnan(found)]
+        assert len(known) > 2000
+        assert (known <= 0.05).mean() < 0.06
+        assert (known <= 0.001).mean() < 0.003

@@ -1,0 +1,189 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lacunet.profile import _predictability, profile_table
+
+nan = np.nan
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Learn less than usual: the words are tested here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_predictability, "N_FOLDS", 2)
+        patch.setitem(_predictability.BOOSTING, "max_iter", 5)
+        yield
+
+
+def findings_of(X, **options):
+    found = profile_table(X, **options).findings
+    return {finding.about: f"{finding.head}. {finding.text}" for finding in found}
+
+
+@pytest.fixture(scope="module")
+def findings():
+    stream = np.random.RandomState(0)
+    X = pd.DataFrame(stream.randn(200, 4), columns=list("abcd"))
+    X["y"] = np.where(stream.rand(200) < 0.5, "ill", "well")
+    X.loc[X["a"] > 0.3, ["b", "c"]] = nan
+    X.loc[(X["y"] == "ill") & (stream.rand(200) < 0.6), "d"] = nan
+    return findings_of(X, target="y")
+
+
+def test_findings_go_from_cells_to_the_target(findings):
+    assert list(findings) == ["cells", "together", "little", "dependence", "target"]
+
+
+def test_cells_are_counted_in_words(findings):
+    assert "of 800 cells, in 3 of 4 columns. Of 200 rows," in findings["cells"]
+
+
+def test_columns_that_are_missing_together_are_named(findings):
+    assert "'b' and 'c' are missing in the same rows." in findings["together"]
+
+
+def test_little_is_reported_with_its_p_value(findings):
+    assert findings["little"].startswith("Values are not missing completely at random")
+    assert "p = " in findings["little"]
+
+
+def test_an_example_shows_what_missingness_depends_on(findings):
+    assert findings["dependence"].startswith(
+        "Missingness of 1 column depends on values"
+    )
+    assert "'b' is missing in" in findings["dependence"]
+    assert "of the rows in which 'a' is above" in findings["dependence"]
+
+
+def test_associations_with_the_target_come_with_advice(findings):
+    assert "in which 'y' is 'ill'" in findings["target"]
+    assert "explains" in findings["target"]
+    assert "Keep the missingness" in findings["target"]
+
+
+def test_where_nothing_is_found_no_proof_is_claimed():
+    stream = np.random.RandomState(0)
+    X = stream.randn(300, 3)
+    X[stream.rand(*X.shape) < 0.2] = nan
+    findings = findings_of(X, target=stream.randint(0, 2, 300))
+    assert "This is not a proof." in findings["little"]
+    assert findings["dependence"].startswith("Missingness does not seem to depend")
+    assert findings["target"].startswith(
+        "Missingness does not seem to be associated with the target 'target'"
+    )
+
+
+def test_a_complete_table_has_one_finding():
+    assert findings_of(np.ones((3, 2))) == {
+        "cells": "Nothing is missing. All cells have a value."
+    }
+
+
+def test_a_test_that_was_not_run_has_its_reason():
+    findings = findings_of(pd.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]}))
+    head, reason = findings["little"].split(". ")
+    assert head == "Little's test was not run"
+    assert reason == "It has fewer than two numeric columns that vary."
+
+
+# --- notices
+
+
+def notices_of(**columns):
+    return "\n".join(profile_table(pd.DataFrame(columns)).notices)
+
+
+def varied(n_rows=40, seed=0):
+    return np.random.RandomState(seed).randn(n_rows).round(2)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([None] * 40, "1 column has no value at all: 'x'. .*--drop x"),
+        ([1.0, *[nan] * 39], "missing in 95% of the rows or more: 'x'"),
+        (["k"] * 40, "1 column has only one distinct value: 'x'"),
+        (range(40), "1 column seems to identify rows.*'x'.*--drop x"),
+        ([1, 2, 3, -999] * 10, r"'-999' \(10 times\).*--missing -999"),
+        (["a", "b", "c", "?"] * 10, r"'\?' \(10 times\).*--missing '\?'"),
+        (["1", "2", "3", "?"] * 10, "Without them, the column is numeric"),
+        ([1.0, 2.0, np.inf, nan] * 10, "1 column has infinite numbers: 'x'"),
+        ([[1], [2]] * 20, "No estimator accepts 'x': its values are of type list"),
+    ],
+)
+def test_odd_columns_are_reported_with_what_to_do(values, expected):
+    found = notices_of(x=list(values), other=varied())
+    assert re.search(expected, found), found
+
+
+def test_ordinary_columns_are_not_remarked_on():
+    X = {"a": varied(), "b": np.where(varied(seed=1) > 0, nan, varied(seed=2))}
+    found = profile_table(pd.DataFrame({**X, "c": X["b"]})).notices
+    assert found == (
+        "1 column is never missing here: 'a'. If that may be different at "
+        "prediction, this table does not show how.",
+    )
+
+
+def test_columns_of_one_kind_share_a_sentence():
+    found = notices_of(a=[None] * 40, b=[None] * 40, c=varied())
+    assert "2 columns have no value at all: 'a', 'b'." in found
+
+
+def test_many_columns_are_counted_not_listed():
+    found = notices_of(**{f"c{j}": [1, 2, 3, -999] * 10 for j in range(30)})
+    assert found.count("--missing -999") == 10
+    assert "20 more columns have values that may stand for missing ones" in found
+
+
+def test_complete_and_empty_tables_are_reported():
+    assert notices_of(a=varied()).startswith("Nothing is missing.")
+    assert notices_of(a=[]) == "The table has no rows."
+    assert notices_of() == "The table has no columns."
+
+
+def test_rows_that_occur_again_are_counted_and_those_without_a_value():
+    X = pd.DataFrame({"a": [1.0, 1.0, 2.0, nan, nan, 0.0], "b": list("xxyzzz")})
+    X.loc[5] = [nan, None]
+    found = "\n".join(profile_table(X).notices)
+    assert "2 rows are the same as an earlier one (33.3%)" in found
+    assert "1 row is without a single value" in found
+
+
+def test_equal_cells_in_other_columns_are_no_equal_rows():
+    X = np.array([[1.0, 2.0], [2.0, 1.0], [0.0, nan], [nan, 0.0], [-0.0, nan]])
+    found = "\n".join(profile_table(X).notices)
+    assert "1 row is the same" in found
+
+
+def test_missing_values_are_equal_whatever_their_bits():
+    X = np.array([[1.0, nan], [1.0, np.copysign(nan, -1)], [2.0, 3.0]])
+    found = "\n".join(profile_table(X).notices)
+    assert "1 row is the same" in found
+
+
+def test_rows_without_a_target_are_counted():
+    X = pd.DataFrame({"a": varied(), "y": [None, "b"] * 20})
+    found = "\n".join(profile_table(X, target="y").notices)
+    assert "20 rows are without a target" in found
+
+
+def test_columns_of_one_name_are_reported():
+    X = pd.DataFrame(np.column_stack([varied(), varied(seed=1)]), columns=["a", "a"])
+    found = "\n".join(profile_table(X).notices)
+    assert "Several columns are called 'a': here, a later one is 'a (2)'." in found
+
+
+def test_what_was_left_out_for_time_is_reported():
+    X = varied(300).reshape(-1, 1) * np.ones(3)
+    X[:100, 0] = nan
+    found = "\n".join(profile_table(X, max_rows=200).notices)
+    assert "all 300 rows; tests are on a random sample of 200" in found
+
+
+def test_names_of_options_are_quoted_for_the_shell():
+    found = notices_of(**{"my id; rm": range(40), "b": varied()})
+    assert "--drop 'my id; rm'" in found
