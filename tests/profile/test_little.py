@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.profile import _little, little_mcar_test
@@ -129,27 +129,8 @@ def fit(X):
     return theta[0], theta[1:], converged
 
 
-def log_likelihood(X, mean, covariance):
-    """Compute it row by row, from the definition."""
-    total = 0.0
-    for row in X:
-        seen = ~np.isnan(row)
-        total += stats.multivariate_normal.logpdf(
-            row[seen], mean[seen], covariance[np.ix_(seen, seen)]
-        )
-    return total
-
-
 def without_empty_rows(X):
     return X[~np.isnan(X).all(axis=1)]
-
-
-def test_complete_rows_give_mean_and_covariance():
-    X = make_mcar(0, fraction=0)
-    mean, covariance, converged = fit(X)
-    assert converged
-    np.testing.assert_allclose(mean, X.mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(covariance, np.cov(X.T, bias=True), atol=1e-12)
 
 
 def test_the_public_mixture_finds_the_same_gaussian():
@@ -160,21 +141,6 @@ def test_the_public_mixture_finds_the_same_gaussian():
     ).fit(X)
     np.testing.assert_allclose(mixture.means_[0], mean, atol=1e-6)
     np.testing.assert_allclose(mixture.covariances_[0], covariance, atol=1e-6)
-
-
-def test_an_optimiser_finds_no_likelier_gaussian():
-    X = without_empty_rows(make_mcar(0, fraction=0.4, n_rows=25, n_columns=2))
-
-    def unpack(point):
-        lower = np.array([[np.exp(point[2]), 0], [point[3], np.exp(point[4])]])
-        return point[:2], lower @ lower.T
-
-    found = optimize.minimize(
-        lambda point: -log_likelihood(X, *unpack(point)), np.zeros(5), tol=1e-12
-    )
-    mean, covariance = unpack(found.x)
-    np.testing.assert_allclose(fit(X)[0], mean, atol=1e-5)
-    np.testing.assert_allclose(fit(X)[1], covariance, atol=1e-5)
 
 
 def test_the_maximum_is_found_to_many_digits():

@@ -276,8 +276,8 @@ def test_associations_have_a_colour_for_each_direction(profile, by, on, auc, col
 def test_without_associations_nothing_is_drawn():
     profile = profile_table([[1.0, np.nan], [2.0, 3.0]])
     context = make_context(profile, "t")
-    assert context["squares"] == []
-    assert context["contrast"] == context["predictability"] == ""
+    for name in ("contrast", "by_value", "by_missing", "predictability"):
+        assert context[name] == ""
 
 
 def test_long_names_are_cut():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.utils import gen_batches
 
 from lacunet.profile._input import Column, Floats, Ints, read_columns
 from lacunet.profile._patterns import Patterns, find_patterns
@@ -229,24 +230,29 @@ def _fit(X: Floats, patterns: Patterns) -> tuple[Floats, bool]:
         filled = np.nan_to_num(X[chosen])
         means[k] = filled.mean(axis=0)
         scatter[k] = (filled - means[k]).T @ (filled - means[k])
-    both = seen[:, :, None] & seen[:, None, :]
 
     def step(theta: Floats) -> tuple[float, Floats]:
         """Return the log likelihood of a point, and where EM goes from there."""
         mean, covariance = theta[0], theta[1:]
-        block = np.where(both, covariance, np.eye(len(mean)))
-        inverse = np.where(both, np.linalg.inv(block), 0.0)
-        gap = np.where(seen, means - mean, 0.0)
-        about = scatter + n[:, None, None] * gap[:, :, None] * gap[:, None, :]
-        loss = n @ np.linalg.slogdet(block)[1] + (inverse * about).sum()
-        gain = covariance @ inverse  # regression on the observed columns
-        shift = n @ (gain @ gap[:, :, None])[:, :, 0] / n.sum()
-        second = (gain @ about @ gain.transpose(0, 2, 1)).sum(axis=0) / n.sum()
-        second += covariance - np.tensordot(n, gain, 1) @ covariance / n.sum()
-        second -= np.outer(shift, shift)
-        return -loss / 2, np.vstack([mean + shift, (second + second.T) / 2])
+        log_likelihood, first, second = 0.0, np.zeros_like(mean), covariance * n.sum()
+        for some in gen_batches(len(n), max(1, 2**20 // covariance.size)):
+            both = seen[some, :, None] & seen[some, None, :]
+            block = np.where(both, covariance, np.eye(len(mean)))
+            inverse = np.where(both, np.linalg.inv(block), 0.0)
+            gap = np.where(seen[some], means[some] - mean, 0.0)
+            about = n[some, None, None] * gap[:, :, None] * gap[:, None, :]
+            about += scatter[some]
+            log_likelihood -= n[some] @ np.linalg.slogdet(block)[1] / 2
+            log_likelihood -= (inverse * about).sum() / 2
+            gain = covariance @ inverse  # regression on the observed columns
+            first += n[some] @ (gain @ gap[:, :, None])[:, :, 0]
+            second += (gain @ about @ gain.transpose(0, 2, 1)).sum(axis=0)
+            second -= np.tensordot(n[some], gain, 1) @ covariance
+        shift = first / n.sum()
+        moved = second / n.sum() - np.outer(shift, shift)
+        return log_likelihood, np.vstack([mean + shift, (moved + moved.T) / 2])
 
-    theta = np.eye(len(both[0]) + 1)[:, 1:]
+    theta = np.eye(seen.shape[1] + 1)[:, 1:]
     for _ in range(MAX_CYCLES):
         _, one = step(theta)
         if not _is_regular(one):

@@ -1,7 +1,7 @@
 """The profile of a table: what is missing, and what that depends on."""
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -301,6 +301,18 @@ def profile_table(
     patterns = find_patterns(missing)
     together = find_together(missing, names)
     little, little_note = run_sampled(columns, stream)
+    dependence = _find_dependence(columns, together, stream)
+    target_profile = None
+    if wanted is not None:
+        sampled = wanted.at(sample)
+        tested = _take(_find_candidates(columns, together), MAX_SOURCES)
+        target_profile = TargetProfile(
+            wanted.name,
+            wanted.kind,
+            int(wanted.missing.sum()),
+            find_associations(tested, [sampled], mutual=False),
+            score_target(sampled, tested, stream),
+        )
     profile = Profile(
         n_rows,
         len(names),
@@ -314,10 +326,8 @@ def profile_table(
         map_missing(missing, names, patterns),
         little,
         little_note,
-        _find_dependence(columns, together, stream),
-        None
-        if wanted is None
-        else _profile_target(wanted, sample, columns, together, stream),
+        dependence,
+        target_profile,
     )
     renamed = [
         (str(label), name)
@@ -344,29 +354,27 @@ def _find_label(label: Any, labels: Sequence[Any], names: Sequence[str]) -> int:
 
 
 def _read_target(target: Any, n_rows: int) -> Column:
-    cells = np.asarray(target)
-    if cells.shape != (n_rows,):
+    if np.shape(target) != (n_rows,):
         msg = (
-            f"Got target of shape {cells.shape}, but expected the name of a column, or "
-            f"({n_rows},): a value for each row."
+            f"Got target of shape {np.shape(target)}, but expected the name of a "
+            f"column, or ({n_rows},): a value for each row."
         )
         raise TableError(msg)
     name = getattr(target, "name", None)  # of a series
-    return read_column(
-        "target" if name is None else str(name), as_frame(cells[:, None]).iloc[:, 0]
-    )
+    name = "target" if name in (None, "") else str(name)
+    return read_column(name, pd.Series(target))
 
 
 def _find_dependence(
     columns: Sequence[Column], together: Together, stream: np.random.RandomState
 ) -> Dependence:
     candidates = _find_candidates(columns, together)
-    tested = _take(candidates, MAX_TESTED, _most_missing)
+    tested = _take(candidates, MAX_TESTED)
     observed = [column for column in columns if column.kind != "empty"]
-    sources = _take(observed, MAX_SOURCES, lambda column: -_most_missing(column))
+    sources = _take(observed, MAX_SOURCES, most_missing=False)
     n_rows = len(columns[0].missing) if columns else 0
     rows = np.sort(stream.permutation(n_rows)[:MAX_TRAINING_ROWS])
-    predicted = _take(tested, MAX_PREDICTED, _most_missing)
+    predicted = _take(tested, MAX_PREDICTED)
     by_name = {column.name: column for column in (*predicted, *sources)}
     predictability = predict_missingness(
         [column.at(rows) for column in predicted],
@@ -376,25 +384,6 @@ def _find_dependence(
     )
     tests = find_associations(tested, sources)
     return Dependence(tests, predictability, n_rows, len(rows), len(candidates))
-
-
-def _profile_target(
-    target: Column,
-    sample: Any,
-    columns: Sequence[Column],
-    together: Together,
-    stream: np.random.RandomState,
-) -> TargetProfile:
-    candidates = _find_candidates(columns, together)
-    tested = _take(candidates, MAX_SOURCES, _most_missing)
-    sampled = target.at(sample)
-    return TargetProfile(
-        target.name,
-        target.kind,
-        int(target.missing.sum()),
-        find_associations(tested, [sampled], mutual=False),
-        score_target(sampled, tested, stream),
-    )
 
 
 def _find_candidates(columns: Sequence[Column], together: Together) -> list[Column]:
@@ -409,12 +398,9 @@ def _find_candidates(columns: Sequence[Column], together: Together) -> list[Colu
 
 
 def _take(
-    columns: Sequence[Column], n: int, key: Callable[[Column], int]
+    columns: Sequence[Column], n: int, *, most_missing: bool = True
 ) -> list[Column]:
-    """Return the first n columns by a key, in the order of the table."""
-    chosen = sorted(range(len(columns)), key=lambda j: key(columns[j]))[:n]
-    return [columns[j] for j in sorted(chosen)]
-
-
-def _most_missing(column: Column) -> int:
-    return -int(column.missing.sum())
+    """Return n columns by their number of missing values, in the table's order."""
+    counts = np.array([column.missing.sum() for column in columns], dtype=np.int64)
+    chosen = np.argsort(-counts if most_missing else counts, kind="stable")[:n]
+    return [columns[j] for j in np.sort(chosen)]

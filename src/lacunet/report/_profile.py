@@ -1,6 +1,7 @@
 """The page of a table's profile: what the template shows, and its drawings."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,8 @@ _MAX_LINKS = 30  # in tables
 _MAX_SQUARES = 25  # rows and columns of a drawing of associations
 _MAX_CONTRASTS = 12
 _ROW = 0.235  # inches of a line with a name
-_SECTIONS = {
+_SECTIONS = ["Map of missing cells", "Columns and rows", "Patterns", "Dependence"]
+_SECTION_OF = {
     "cells": "Map of missing cells",
     "together": "Patterns",
     "little": "Dependence",
@@ -110,65 +112,46 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
     from lacunet.profile import SIGNIFICANCE
 
     ordered = sorted(profile.columns, key=lambda column: -column.n_missing)
-    context: dict[str, Any] = {
-        "title": title,
-        "profile": profile,
-        "sections": ["Columns"] if profile.n_columns else [],
-        "findings": [{"head": f.head, "text": f.text} for f in profile.findings],
-        "significance": SIGNIFICANCE,
-        "column_rows": [
-            (
-                column.name,
-                column.kind,
-                f"{column.n_missing:,}",
-                show_percent(column.fraction_missing),
-                f"{column.n_distinct:,}",
-            )
-            for column in ordered[:_MAX_TABLE_ROWS]
-        ],
-    }
-    if not profile.n_missing:
-        return context
     incomplete = [column for column in ordered if column.n_missing]
+    column_rows = [
+        (
+            column.name,
+            column.kind,
+            f"{column.n_missing:,}",
+            show_percent(column.fraction_missing),
+            f"{column.n_distinct:,}",
+        )
+        for column in ordered[:_MAX_TABLE_ROWS]
+    ]
+    context = {"title": title, "profile": profile, "column_rows": column_rows}
+    if not incomplete:
+        sections = ["Columns"] if profile.n_columns else []
+        return context | {"sections": sections, "findings": profile.findings}
     shown = profile.patterns.frequent[:_MAX_PATTERNS]
     in_patterns = {name for pattern in shown for name in pattern.missing}
     pattern_columns = [c.name for c in profile.columns if c.name in in_patterns]
-    pattern_columns = pattern_columns[:_MAX_PATTERN_COLUMNS]
     tests, target = profile.dependence.tests, profile.target
     predictability = profile.dependence.predictability
-    sections = [*dict.fromkeys(_SECTIONS.values())]
-    sections.insert(1, "Columns and rows")
-    by_value, by_missing = "By the other's values", "By the other's missingness"
     return context | {
-        "sections": sections if target else sections[:-1],
+        "sections": [*_SECTIONS, "Target"] if target else _SECTIONS,
         "findings": [
-            {"head": f.head, "text": f.text, "section": _SECTIONS[f.about]}
-            for f in profile.findings
+            asdict(finding) | {"section": _SECTION_OF[finding.about]}
+            for finding in profile.findings
         ],
+        "significance": SIGNIFICANCE,
         "n_incomplete": len(incomplete),
         "n_bars": min(len(incomplete), _MAX_BARS),
-        "maps": [
-            {
-                "title": "Rows in the order of the table",
-                "svg": draw_map("map-rows", profile.map_by_row, profile.n_rows),
-            },
-            {
-                "title": "Rows sorted by pattern",
-                "svg": draw_map("map-sorted", profile.map_by_pattern, profile.n_rows),
-            },
-        ],
-        "counts": [
-            {
-                "title": "Fraction of each column that is missing",
-                "svg": draw_fractions(
-                    [(c.name, c.fraction_missing) for c in incomplete[:_MAX_BARS]]
-                ),
-            },
-            {"title": "Missing cells per row", "svg": draw_rows(profile.rows)},
-        ],
-        "patterns": draw_patterns(shown, pattern_columns),
+        "map_by_row": draw_map("map-rows", profile.map_by_row, profile.n_rows),
+        "map_by_pattern": draw_map(
+            "map-sorted", profile.map_by_pattern, profile.n_rows
+        ),
+        "fractions": draw_fractions(
+            [(c.name, c.fraction_missing) for c in incomplete[:_MAX_BARS]]
+        ),
+        "rows": draw_rows(profile.rows),
+        "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS]),
         "n_pattern_rows": sum(pattern.n_rows for pattern in shown),
-        "n_hidden_columns": len(in_patterns) - len(pattern_columns),
+        "n_hidden_columns": max(len(pattern_columns) - _MAX_PATTERN_COLUMNS, 0),
         "pair_rows": [
             (
                 f"{pair.first} and {pair.second}",
@@ -178,17 +161,14 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
             for pair in profile.together.pairs[:_MAX_LINKS]
         ],
         "contrast": draw_contrast("contrast", tests),
-        "squares": [
-            {"title": each, "svg": svg}
-            for by, each in (("value", by_value), ("missing", by_missing))
-            if (svg := draw_associations(by, profile))
-        ],
+        "by_value": draw_associations("value", profile),
+        "by_missing": draw_associations("missing", profile),
         "link_rows": _list_links(tests),
         "predictability": draw_predictability(predictability),
         "n_predictable": sum(p.p_adjusted <= SIGNIFICANCE for p in predictability),
         "target_contrast": target and draw_contrast("target-contrast", target.tests),
         "target_rows": target and _list_links(target.tests),
-        "short_list": _short_list,
+        "shorten": _shorten_list,
     }
 
 
@@ -206,7 +186,7 @@ def _list_links(tests: "AssociationTable") -> list[tuple[str, ...]]:
     ]
 
 
-def _short_list(names: Sequence[str], most: int = 6) -> str:
+def _shorten_list(names: Sequence[str], most: int = 6) -> str:
     more = [f"{len(names) - most} more"] if len(names) > most else []
     return join_words([*names[:most], *more])
 
