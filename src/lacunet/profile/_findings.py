@@ -89,19 +89,13 @@ def _find_little(profile: "Profile") -> Finding:
     if little is None:
         text = f"{note[:1].upper()}{note[1:]}."
         return Finding("little", "Little's test was not run", text)
-    p = f"Little's test, p = {little.p_value:.2g}"
-    if little.p_value <= SIGNIFICANCE:
-        return Finding(
-            "little",
-            "Values are not missing completely at random",
-            f"Means differ between rows with different patterns of missing values "
-            f"({p}).",
-        )
+    rejected = little.p_value <= SIGNIFICANCE
     return Finding(
         "little",
-        "Values may be missing completely at random",
-        f"Means do not differ significantly between rows with different patterns of "
-        f"missing values ({p}). This is not a proof.",
+        f"Values {'are not' if rejected else 'may be'} missing completely at random",
+        f"Means {'differ' if rejected else 'do not differ significantly'} between rows "
+        f"with different patterns of missing values (Little's test, "
+        f"p = {little.p_value:.2g}).{'' if rejected else ' This is not a proof.'}",
     )
 
 
@@ -109,30 +103,24 @@ def _find_target(profile: "Profile") -> Iterator[Finding]:
     target = profile.target
     if target is None:
         return
-    clearest, score = target.tests.clearest(), target.score
-    learned = score is not None and score.p_value <= SIGNIFICANCE
-    if clearest or learned:
-        sentences = []
-        if clearest:
-            sentences.append(_list_associations(clearest))
-        if score is not None and learned:
-            sentences.append(
-                f"Missingness alone explains {score.explained:.1%} of the target on "
-                f"held-out rows."
-            )
+    clearest, score, name = target.tests.clearest(), target.score, repr(target.name)
+    sentences = [_list_associations(clearest)] if clearest else []
+    if score is not None and score.p_value <= SIGNIFICANCE:
+        sentences.append(
+            f"Missingness alone explains {score.explained:.1%} of the target on "
+            f"held-out rows."
+        )
+    if sentences:
         sentences.append(
             "Keep the missingness as information for the model, and check that values "
             "will be missing in the same way at prediction."
         )
-        head = f"Missingness is associated with the target {target.name!r}"
+        head = f"Missingness is associated with the target {name}"
         yield Finding("target", head, " ".join(sentences))
     elif target.tests.n_tests:
-        yield Finding(
-            "target",
-            f"Missingness does not seem to be associated with the target "
-            f"{target.name!r}",
-            f"None of {target.tests.n_tests:,} tests is significant.",
-        )
+        head = f"Missingness does not seem to be associated with the target {name}"
+        text = f"None of {target.tests.n_tests:,} tests is significant."
+        yield Finding("target", head, text)
 
 
 def _list_associations(links: Sequence[Association]) -> str:

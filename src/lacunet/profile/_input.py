@@ -136,6 +136,15 @@ def read_column(name: str, series: Any) -> Column:
     return Column(name, kind, values, missing, tuple(categories), problem)
 
 
+def take(
+    columns: Sequence[Column], n: int, *, most_missing: bool = True
+) -> list[Column]:
+    """Return n columns by their number of missing values, in the table's order."""
+    counts = np.array([column.missing.sum() for column in columns], dtype=np.int64)
+    chosen = np.argsort(-counts if most_missing else counts, kind="stable")[:n]
+    return [columns[j] for j in np.sort(chosen)]
+
+
 def find_oddities(column: Column) -> Oddities:
     """Find values that look like markers of missing values, identifiers, infinities."""
     seen = column.values[~column.missing]

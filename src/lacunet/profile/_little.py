@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import gen_batches
 
-from lacunet.profile._input import Column, Floats, Ints, read_columns
+from lacunet.profile._input import Column, Floats, Ints, read_columns, take
 from lacunet.profile._patterns import Patterns, find_patterns
 
 MAX_COLUMNS = 40
@@ -112,9 +112,7 @@ def run_sampled(
     note = ""
     if len(columns) > MAX_COLUMNS:
         numeric = [column for column in columns if column.kind == "number"]
-        most = sorted(numeric, key=lambda column: -int(column.missing.sum()))
-        chosen = {column.name for column in most[:MAX_COLUMNS]}
-        columns = [column for column in numeric if column.name in chosen]
+        columns = take(numeric, MAX_COLUMNS)
         if len(numeric) > MAX_COLUMNS:
             note = (
                 f"of {len(numeric)} numeric columns, the {MAX_COLUMNS} with the most "

@@ -25,6 +25,7 @@ from lacunet.profile._input import (
     find_oddities,
     make_unique,
     read_column,
+    take,
 )
 from lacunet.profile._little import LittleTest, run_sampled
 from lacunet.profile._patterns import (
@@ -235,7 +236,8 @@ def profile_table(
         removed from the columns, and the profile reports whether missingness is
         associated with it.
     max_rows : int, default=20_000
-        Most rows that are tested. Tables of more than a thousand columns take fewer.
+        Maximum number of rows that are tested; fewer in tables of more than a thousand
+        columns.
     random_state : int, RandomState instance or None, default=0
         Seed of the sample of rows and of the folds of cross-validation.
 
@@ -268,7 +270,7 @@ def profile_table(
     all_names = make_unique(labels)
     named = isinstance(target, (str, numbers.Integral))
     place = _find_label(target, labels, all_names) if named else None
-    wanted = None if target is None or named else _read_target(target, n_rows)
+    y = None if target is None or named else _read_target(target, n_rows)
 
     sample: Any = slice(None)
     n_sampled = min(max_rows, max(1000, _MAX_CELLS // max(len(labels), 1)))
@@ -286,7 +288,7 @@ def profile_table(
         cells = np.where(column.missing, np.nan, column.values) + 0.0
         hashes ^= pd.util.hash_array(cells)
         if j == place:
-            wanted = column
+            y = column
             continue
         missing[:, len(columns)] = column.missing
         n_missing = int(column.missing.sum())
@@ -303,13 +305,13 @@ def profile_table(
     little, little_note = run_sampled(columns, stream)
     dependence = _find_dependence(columns, together, stream)
     target_profile = None
-    if wanted is not None:
-        sampled = wanted.at(sample)
-        tested = _take(_find_candidates(columns, together), MAX_SOURCES)
+    if y is not None:
+        sampled = y.at(sample)
+        tested = take(_find_candidates(columns, together), MAX_SOURCES)
         target_profile = TargetProfile(
-            wanted.name,
-            wanted.kind,
-            int(wanted.missing.sum()),
+            y.name,
+            y.kind,
+            int(y.missing.sum()),
             find_associations(tested, [sampled], mutual=False),
             score_target(sampled, tested, stream),
         )
@@ -369,12 +371,12 @@ def _find_dependence(
     columns: Sequence[Column], together: Together, stream: np.random.RandomState
 ) -> Dependence:
     candidates = _find_candidates(columns, together)
-    tested = _take(candidates, MAX_TESTED)
+    tested = take(candidates, MAX_TESTED)
     observed = [column for column in columns if column.kind != "empty"]
-    sources = _take(observed, MAX_SOURCES, most_missing=False)
+    sources = take(observed, MAX_SOURCES, most_missing=False)
     n_rows = len(columns[0].missing) if columns else 0
     rows = np.sort(stream.permutation(n_rows)[:MAX_TRAINING_ROWS])
-    predicted = _take(tested, MAX_PREDICTED)
+    predicted = take(tested, MAX_PREDICTED)
     by_name = {column.name: column for column in (*predicted, *sources)}
     predictability = predict_missingness(
         [column.at(rows) for column in predicted],
@@ -395,12 +397,3 @@ def _find_candidates(columns: Sequence[Column], together: Together) -> list[Colu
         if column.name not in repeated
         and MIN_ROWS <= column.missing.sum() <= len(column.missing) - MIN_ROWS
     ]
-
-
-def _take(
-    columns: Sequence[Column], n: int, *, most_missing: bool = True
-) -> list[Column]:
-    """Return n columns by their number of missing values, in the table's order."""
-    counts = np.array([column.missing.sum() for column in columns], dtype=np.int64)
-    chosen = np.argsort(-counts if most_missing else counts, kind="stable")[:n]
-    return [columns[j] for j in np.sort(chosen)]
