@@ -65,12 +65,38 @@ def test_skip_without_a_reason_does_not_skip():
     assert python_blocks("<!-- skip: -->\n```python\nx = 1\n```\n") == ["\n\nx = 1\n"]
 
 
+PAGE = ROOT / "docs/benchmarks.md"
+
+
+def test_the_readme_is_short():
+    assert len(README.read_bytes()) <= 8192
+
+
+def test_figures_of_the_readme_are_those_of_the_page():
+    standings = {row for row in table_rows(README) if len(row) == 5}
+    assert {"lacunet", "CatBoost"} < {row[0] for row in standings}
+    assert standings <= table_rows(PAGE)
+    text = " ".join(README.read_text("utf-8").split())
+    costs = result("benchmarks/results/estimators.json")["time"]["costs"]
+    ours, hgb = (
+        next(cost for cost in costs if cost["model"] == model)
+        for model in ("lacunet", "HistGradientBoosting")
+    )
+    fit, predict = (ours[part] / hgb[part] for part in ("fit", "predict"))
+    assert f"{ours['fit']:.1f} s of one core to fit, {fit:.0f} times as long" in text
+    assert f"{ours['predict']:.1f} s to predict, {predict:.0f} times as" in text
+    scores = result("benchmarks/results/estimators.json")["uci"]["scores"]
+    for name, between in (("bands", "to our"), ("fourclass", "to")):
+        trees, net = (scores[key][name]["log_loss"] for key in ("catboost", "lacunet"))
+        assert f"{name} {trees:.3f} {between} {net:.3f}" in text
+
+
 def result(name):
     return json.loads((ROOT / name).read_text("utf-8"))
 
 
 def test_benchmark_figures_are_the_committed_ones():
-    text = README.read_text("utf-8")
+    text = PAGE.read_text("utf-8")
     for row in result("benchmarks/results/core.json")["rows"]:
         figure = f"{row['ratio']:.2f}×" if row["ratio"] else f"{row['ours']:.1f}"
         lines = [line for line in text.splitlines() if f"| {row['case']} |" in line]
@@ -78,9 +104,9 @@ def test_benchmark_figures_are_the_committed_ones():
         assert f"| {figure}" in lines[0], f"{row['case']}: {figure}"
 
 
-def readme_rows():
-    """Return the rows of all tables of the page as tuples of cells, without stars."""
-    lines = README.read_text("utf-8").splitlines()
+def table_rows(page=PAGE):
+    """Return the rows of all tables of a page as tuples of cells, without stars."""
+    lines = page.read_text("utf-8").splitlines()
     rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
     return {tuple(cell.strip(" *") for cell in row) for row in rows}
 
@@ -90,11 +116,11 @@ def test_figures_of_the_small_tables_are_the_committed_ones(titles):
     for row in uci["standings"]:
         means = [f"{row[name]:.3f}" for name in ("log_loss", "accuracy")]
         ranks = [f"{row[name]:.2f}" for name in ("log_loss_rank", "accuracy_rank")]
-        assert (titles[row["method"]], *means, *ranks) in readme_rows()
+        assert (titles[row["method"]], *means, *ranks) in table_rows()
 
 
 def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
-    text = " ".join(README.read_text("utf-8").split())
+    text = " ".join(PAGE.read_text("utf-8").split())
     uci = result("benchmarks/results/estimators.json")["uci"]
     losses = {
         name: {
@@ -126,12 +152,12 @@ def test_figures_of_the_seizures_are_the_committed_ones():
         methods = ("lacunet", "lacunet-diag3", "mlp", "hgb")
         reached = [scores[method][name] for method in methods]
         figures = [f"{s['accuracy']:.3f} / {s['log_loss']:.3f}" for s in reached]
-        assert (f"{share}%, by {split}", *figures) in readme_rows()
+        assert (f"{share}%, by {split}", *figures) in table_rows()
 
 
 def test_how_far_perceptrons_come_on_the_seizures_is_what_was_measured():
     found = result("benchmarks/results/seizures.json")
-    text = " ".join(README.read_text("utf-8").split())
+    text = " ".join(PAGE.read_text("utf-8").split())
     text = text[text.index("The paper's 0.836") :]
     text = text[: text.index("seizures.json")]
     reached = {
@@ -152,7 +178,7 @@ def test_what_ours_reaches_in_the_time_of_the_authors_is_what_was_measured():
     cells = [cell for cell in map(json.loads, lines) if cell["metric"] == "mse"]
     (theirs,) = (cell for cell in cells if cell["protocol"] == "authors")
     (short,) = (cell for cell in cells if cell["method"] == "lacunet-short")
-    text = " ".join(README.read_text("utf-8").split())
+    text = " ".join(PAGE.read_text("utf-8").split())
     assert (
         f"The authors' recipe comes to {theirs['value']:.5f} in "
         f"{theirs['seconds']:.0f} seconds of one core, ours in "
@@ -176,25 +202,25 @@ def test_accuracies_on_other_folds_are_the_committed_ones(titles):
     assert {len(each) for each in means.values()} == {15}
     ordered = sorted(means, key=lambda method: -fmean(means[method]))
     told = [f"{titles[key]} {fmean(means[key]):.3f}" for key in ordered]
-    assert ", ".join(told) in " ".join(README.read_text("utf-8").split())
+    assert ", ".join(told) in " ".join(PAGE.read_text("utf-8").split())
 
 
 def test_figures_of_the_missing_column_are_the_committed_ones():
     for row in result("benchmarks/results/estimators.json")["missing_column"]["models"]:
         figures = [row["complete"], row["missing"]]
         shown = ["-" if value is None else f"{value:.3f}" for value in figures]
-        assert (row["model"], *shown) in readme_rows()
+        assert (row["model"], *shown) in table_rows()
 
 
 def test_times_of_the_estimators_are_the_committed_ones():
-    text = " ".join(README.read_text("utf-8").split())
+    text = " ".join(PAGE.read_text("utf-8").split())
     times = result("benchmarks/results/estimators.json")["time"]
     fit, predict, row = (case["ours"] / case["reference"] for case in times["rows"])
     assert f"takes {fit:.1f}× as long to fit and {predict:.1f}× as long" in text
     assert f"the defaults takes {row:.1f}× as long" in text
     for cost in times["costs"]:
         figures = (f"{cost['fit']:.1f} s", f"{cost['predict']:.2f} s")
-        assert (cost["model"], *figures) in readme_rows()
+        assert (cost["model"], *figures) in table_rows()
 
 
 @pytest.fixture
