@@ -4,17 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import KFold
 
-from lacunet.evaluation import METRICS, Comparison
+from lacunet.evaluation._comparison import Outcome, Problem, gather
 from lacunet.evaluation._comparison_findings import make_findings
-from lacunet.evaluation._comparison_folds import make_folds
-from lacunet.evaluation._comparison_results import (
-    compare_all,
-    gather,
-    score_trivial,
-    tell_failures,
-)
-from lacunet.evaluation._comparison_run import Outcome, Problem
 
 N_ROWS = 40
 
@@ -28,48 +21,30 @@ def make_comparison(values, *, task="regression", hidden=None, seconds=None, **c
     n_folds = len(next(iter(values.values())))
     classes = ("no", "yes") if task == "classification" else ()
     y = np.arange(N_ROWS) % 2 if classes else np.arange(N_ROWS) / 10
-    stream = np.random.RandomState(0)
-    folds = make_folds(task, y, classes, n_folds, 1, stream)
-    X = pd.DataFrame({column: range(N_ROWS) for column in ("a", *(hidden or ()))})
-    problem = Problem(task, X, y, len(classes), tuple(hidden or ()), None)
+    hidden = hidden or {}
+    X = pd.DataFrame({column: range(N_ROWS) for column in ("a", *hidden)})
     outcomes = {
-        (method, place): _make_outcome(
-            task,
-            method,
-            place,
-            {None: values, **(hidden or {})},
-            (seconds or {}).get(method, 1.0),
+        (method, fold): _make_outcome(
+            task, method, fold, {None: values, **hidden}, (seconds or {}).get(method, 1)
         )
         for method in values
-        for place in range(n_folds)
+        for fold in range(n_folds)
     }
-    chosen = list(values)
-    made = Comparison(
-        task=task,
-        metrics=METRICS[task],
-        n_rows=N_ROWS,
-        n_columns=X.shape[1],
-        share_missing=0.25,
-        classes=classes,
-        n_folds=n_folds,
+    made = gather(
+        Problem(task, X, y, classes, tuple(hidden)),
+        list(values),
+        outcomes,
+        list(KFold(n_folds).split(y)),
         n_repeats=1,
-        stratified=folds.stratified,
-        n_train=folds.n_train,
-        n_test=folds.n_test,
+        stratified=bool(classes),
         seed=0,
-        drop_at_test=problem.drop_at_test,
-        methods=gather(chosen, problem, folds, outcomes),
-        trivial=score_trivial(problem, folds),
-        tests=compare_all(chosen, problem, folds, outcomes),
-        notes=tuple(tell_failures(chosen, outcomes)),
-        versions={"lacunet": "1.2.3"},
     )
-    made = replace(made, **changes)
+    made = replace(made, versions={"lacunet": "1.2.3"}, **changes)
     return replace(made, findings=make_findings(made))
 
 
-def _make_outcome(task, method, place, tables, seconds):
-    found = {column: table[method][place] for column, table in tables.items()}
+def _make_outcome(task, method, fold, tables, seconds):
+    found = {column: table[method][fold] for column, table in tables.items()}
     scores = {
         column: _all_scores(task, value)
         for column, value in found.items()
@@ -81,7 +56,7 @@ def _make_outcome(task, method, place, tables, seconds):
         if value is None
     }
     took = None if found[None] is None else seconds
-    return Outcome(method, place, scores, failures, took, ())
+    return Outcome(method, fold, scores, failures, took)
 
 
 def _all_scores(task, value):

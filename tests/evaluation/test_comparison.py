@@ -6,27 +6,24 @@ import sys
 import time
 import warnings
 from dataclasses import asdict
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from reproduction.experiments.methods import METHODS, Method
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from lacunet.baselines import METHODS, Method
 from lacunet.evaluation import COMPARED, compare_methods, score
 from lacunet.evaluation import _comparison as comparison
-from lacunet.evaluation import _comparison_results as results
-from lacunet.evaluation import _comparison_run as run
-from lacunet.evaluation._hold_out import hide_column
+from lacunet.evaluation._hiding import hide_column
 from lacunet.exceptions import LacunetError
 
 EVIL = "<script>alert(1)</script>"
 
 
 class Centroids(ClassifierMixin, BaseEstimator):
-    """Says classes by the mean of the first column; sees and keeps all it is given."""
+    """Predicts classes by the mean of the first column; keeps all it is given."""
 
     calls: list = []  # noqa: RUF012
 
@@ -59,18 +56,19 @@ class Means(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
+        Centroids.calls.append(("predict", self.get_params(), X, None))
         return np.full(len(X), self.mean_)
 
 
 class Huge(Means):
-    """Says finite numbers whose squares are not."""
+    """Predicts finite numbers whose squares are not."""
 
     def predict(self, X):
         return np.full(len(X), 1e200)
 
 
 class Sure(Centroids):
-    """Says a class, and no probability."""
+    """Predicts classes, and no probabilities."""
 
     predict_proba = property()
 
@@ -79,7 +77,7 @@ class Sure(Centroids):
 
 
 class Broken(Centroids):
-    """Fails if a certain row is to be learned from."""
+    """Fails if a certain row is among the training rows."""
 
     def fit(self, X, y):
         if 0 in X.index:
@@ -109,30 +107,21 @@ class Warning_(Centroids):
         return super().fit(X, y)
 
 
-def make_methods(**kinds):
-    """Return methods of the usual keys and titles, of other estimators."""
-    return MappingProxyType(
-        {
+@pytest.fixture
+def use(monkeypatch):
+    """Replace methods by quick estimators, and return the calls of these."""
+
+    def replace(**kinds):
+        made = {
             key: Method(
                 key,
                 METHODS[key].title,
                 lambda task, seed, body, kind=kind: kind(seed),
-                tasks=METHODS[key].tasks,
+                package=METHODS[key].package,
             )
             for key, kind in kinds.items()
         }
-    )
-
-
-@pytest.fixture
-def use(monkeypatch):
-    """Put quick estimators in the places of methods, and return their calls."""
-
-    def replace(**kinds):
-        made = make_methods(**kinds)
-        for module in (comparison, run, results):
-            monkeypatch.setattr(module, "METHODS", made)
-        monkeypatch.setattr(comparison, "find_versions", lambda key: {key: "1.2"})
+        monkeypatch.setattr(comparison, "METHODS", made)
         Centroids.calls = []
         return Centroids.calls
 
@@ -175,6 +164,37 @@ def test_all_methods_see_the_same_rows_and_never_those_they_are_tested_on(use, t
         assert tests[place] == tests[place + 1]
         assert fits[place] | tests[place] == set(range(60))
         assert not fits[place] & tests[place]
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"), [("classification", Centroids), ("regression", Means)]
+)
+def test_every_row_is_tested_on_once_in_each_repeat(use, table, task, kind):
+    calls = use(lacunet=kind)
+    y = np.repeat([0, 1], [48, 12])
+    found = compare((table[0], y), task=task, methods=["lacunet"], n_repeats=2)
+    assert found.stratified == (task == "classification")
+    tests = [X.index for kind, _, X, _ in calls if kind == "predict"]
+    assert sorted(np.concatenate(tests[:3])) == list(range(60))
+    assert sorted(np.concatenate(tests[3:])) == list(range(60))
+    assert not np.array_equal(tests[0], tests[3])
+    assert all(np.diff(test).max() > 1 for test in tests)  # shuffled
+    if found.stratified:
+        assert [y[test].sum() for test in tests] == [4] * 6
+
+
+def test_there_are_fewer_folds_if_a_class_or_the_table_has_fewer_rows():
+    y = np.repeat([0, 1], [40, 3])
+    assert comparison._choose_folds(y, ("a", "<b>"), 5) == (
+        3,
+        True,
+        ["3 folds instead of 5, as the class '<b>' has 3 rows."],
+    )
+    assert comparison._choose_folds(np.arange(7.0), (), 5) == (
+        3,
+        False,
+        ["3 folds instead of 5, as there are 7 rows."],
+    )
 
 
 def test_scores_are_those_of_score(use, table):
@@ -229,13 +249,13 @@ def test_what_is_known_of_table_and_folds_is_kept(use, table):
     use(lacunet=Centroids)
     found = compare(table, methods=["lacunet"], n_repeats=2)
     assert (found.n_rows, found.n_columns, found.classes) == (60, 3, ("no", "yes"))
-    assert found.share_missing == pytest.approx(15 / 180)
+    assert found.fraction_missing == pytest.approx(15 / 180)
     assert (found.n_folds, found.n_repeats, found.stratified) == (3, 2, True)
     assert (found.n_train, found.n_test, found.seed) == (40, 20, 0)
     assert len(found.methods[0].scores["auc"].by_fold) == 6
     assert min(found.methods[0].seconds_by_fold) > 0
     assert found.methods[0].seconds == np.median(found.methods[0].seconds_by_fold)
-    assert found.versions == {"lacunet": "1.2"}
+    assert {"lacunet", "scipy", "python"} <= found.versions.keys()
     assert found.findings[0].about == "best"
 
 
@@ -245,11 +265,11 @@ def test_numbers_are_predicted_too(use, table):
     found = compare((table[0], y), task="regression", methods=["lacunet", "hgb"])
     assert [metric.key for metric in found.metrics] == ["rmse", "r2"]
     assert found.methods[0].scores["rmse"] == found.methods[1].scores["rmse"]
-    # A mean is just what the trivial model says.
+    # The mean is the constant prediction.
     assert found.trivial["rmse"].mean == pytest.approx(
         found.methods[0].scores["rmse"].mean
     )
-    assert found.findings[0].head == "No method is better than knowing nothing"
+    assert found.findings[0].head == "No method is better than a constant prediction"
 
 
 @pytest.mark.parametrize(
@@ -261,7 +281,7 @@ def test_numbers_are_predicted_too(use, table):
         np.array([True, False] * 30, dtype=object),
         [EVIL, "b"] * 30,
     ],
-    ids=["numbers", "truth values", "categories", "objects", "list"],
+    ids=["numbers", "booleans", "categories", "objects", "list"],
 )
 def test_classes_may_be_anything(use, table, y):
     use(lacunet=Centroids)
@@ -327,7 +347,8 @@ def test_a_column_that_is_never_missing_is_pointed_out(use, table):
     use(lacunet=Centroids)
     found = compare(table, methods=["lacunet"], drop_at_test=["number", "whole"])
     assert found.notes == (
-        "'whole' is never missing in the table: no method could learn what to do then.",
+        "Never missing in the table: 'whole'. No method could learn what to do "
+        "without.",
     )
 
 
@@ -377,8 +398,8 @@ def test_scores_that_are_not_finite_are_a_failure(use, table):
 
 
 def test_without_probabilities_there_is_only_accuracy(use, table):
-    use(lacunet=Centroids, karma=Sure)
-    found = compare(table, methods=["lacunet", "karma"])
+    use(lacunet=Centroids, neumiss=Sure)
+    found = compare(table, methods=["lacunet", "neumiss"])
     scores = found.methods[1].scores
     assert found.methods[1].failures == ()
     assert scores["accuracy"].mean == pytest.approx((table[1] == "yes").mean())
@@ -405,10 +426,13 @@ def test_libraries_that_are_not_installed_are_left_out(use, table, monkeypatch):
         compare(table, methods=["xgboost"])
 
 
-def test_methods_that_cannot_do_the_task_are_left_out(table):
-    chosen, notes = comparison._choose_methods(["karma", "hgb", "hgb"], "regression")
-    assert chosen == ["hgb"]
-    assert notes == ["karma is left out: it can't do a regression."]
+def test_methods_that_cannot_do_the_task_are_left_out(table, monkeypatch):
+    svc = Method("svc", "SVC", None, tasks=("classification",))
+    monkeypatch.setattr(comparison, "METHODS", {**METHODS, "svc": svc})
+    y = table[0]["whole"].to_numpy(dtype=float)
+    found = compare((table[0], y), task="regression", methods=["svc", "hgb", "hgb"])
+    assert [method.key for method in found.methods] == ["hgb"]
+    assert found.notes == ("SVC is left out: it does no regression.",)
 
 
 def test_the_default_methods_exist():
@@ -423,11 +447,11 @@ def test_the_default_methods_exist():
 def test_chained_equations_take_some_columns_of_a_wide_table(use, n_columns, n_nearest):
     calls = use(mice=Centroids)
     X = pd.DataFrame(np.random.RandomState(0).randn(20, n_columns - 2)).add_prefix("c")
-    X["town"] = ["Rome", "Bonn"] * 10  # two levels
+    X["town"] = ["Rome", "Bonn"] * 10  # two categories
     found = compare((X, [0, 1] * 10), methods=["mice"], n_folds=2)
     assert {each[1]["n_nearest_features"] for each in calls} == {n_nearest}
-    told = [note for note in found.notes if "mice regresses each column on 25" in note]
-    assert len(told) == (n_nearest is not None)
+    noted = [note for note in found.notes if "mice regresses each column on 25" in note]
+    assert len(noted) == (n_nearest is not None)
 
 
 def test_the_real_imputer_takes_the_limit():
@@ -442,7 +466,7 @@ def test_the_real_imputer_takes_the_limit():
     assert limits == [25]
 
 
-def test_what_is_odd_about_the_table_is_told_once(use, table):
+def test_what_is_odd_about_the_table_is_noted_once(use, table):
     use(lacunet=Centroids)
     X = table[0].assign(same=1.0)
     found = compare((X, table[1]), methods=["lacunet"])
@@ -453,7 +477,7 @@ def test_what_is_odd_about_the_table_is_told_once(use, table):
 # --- progress
 
 
-def test_progress_is_told_for_each_method_and_fold(use, table):
+def test_progress_is_reported_for_each_method_and_fold(use, table):
     use(lacunet=Centroids, hgb=Broken)
     seen = []
     compare(table, methods=["lacunet", "hgb"], on_fold=lambda *each: seen.append(each))
@@ -476,17 +500,11 @@ def test_an_interrupt_goes_through(use, table):
         compare(table, methods=["lacunet"], on_fold=stop)
 
 
-def test_a_process_that_was_ended_is_told_with_what_to_do(use, table, monkeypatch):
-    use(lacunet=Centroids)
-
-    def die(*_):
-        msg = "What was finished is kept."
-        raise LacunetError(msg)
-        yield
-
-    monkeypatch.setattr(comparison, "work_through", die)
+@pytest.mark.slow
+def test_a_process_that_was_killed_is_reported_with_what_to_do(table, monkeypatch):
+    monkeypatch.setattr(comparison, "_run_fold", lambda *_: os._exit(1))
     with pytest.raises(LacunetError, match="fewer jobs, or with fewer rows"):
-        compare(table, methods=["lacunet"], n_jobs=2)
+        compare(table, methods=["hgb"], n_jobs=2)
 
 
 # --- records
@@ -506,10 +524,10 @@ def test_the_record_is_plain_json(use, table):
 
 
 def test_methods_are_ordered_by_score_with_those_that_failed_last(use, table):
-    use(lacunet=Centroids, hgb=Broken, karma=Sure)
-    found = compare(table, methods=["hgb", "karma", "lacunet"])
+    use(lacunet=Centroids, hgb=Broken, neumiss=Sure)
+    found = compare(table, methods=["hgb", "neumiss", "lacunet"])
     _, accuracy, _ = found.metrics
-    assert [m.key for m, _ in found.ordered(accuracy)] == ["lacunet", "karma", "hgb"]
+    assert [m.key for m, _ in found.ordered(accuracy)] == ["lacunet", "neumiss", "hgb"]
     assert found.ours is found.methods[2]
 
 
@@ -549,6 +567,11 @@ def test_bad_options_are_refused(table, options, error, words):
 def test_bad_targets_are_refused(table, y, task, words):
     with pytest.raises(ValueError, match=words):
         compare((table[0], y), task=task, methods=["hgb"])
+
+
+def test_three_rows_are_refused():
+    with pytest.raises(ValueError, match="Got 3 rows, but expected at least 4"):
+        compare((pd.DataFrame({"a": [1, 2, 3]}), [1.0, 2, 3]), task="regression")
 
 
 def test_tables_that_no_method_can_take_are_refused(table):

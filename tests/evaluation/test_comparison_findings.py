@@ -3,8 +3,8 @@ import re
 import pytest
 from own_comparisons import make_comparison
 
-from lacunet._text import show_p as tell_p
-from lacunet.evaluation import METRICS, choose_format, show_score
+from lacunet.evaluation import METRICS
+from lacunet.evaluation._words import choose_format, show_score
 
 OURS = [0.50, 0.52, 0.48, 0.51]
 WORSE = [0.60, 0.63, 0.57, 0.62]
@@ -12,7 +12,7 @@ BETTER = [0.40, 0.41, 0.39, 0.40]
 LIKE = [0.49, 0.53, 0.47, 0.52]
 
 
-def told(about, values, **options):
+def findings_of(about, values, **options):
     made = make_comparison(values, **options)
     return [finding for finding in made.findings if finding.about == about]
 
@@ -22,7 +22,7 @@ def told(about, values, **options):
 
 def test_the_best_is_named_with_those_after_it():
     values = {"hgb": BETTER, "lacunet": OURS, "knn": WORSE, "mean": [0.9] * 4}
-    (best,) = told("best", values)
+    (best,) = findings_of("best", values)
     assert best.head == "HistGradientBoosting has the lowest RMSE"
     assert best.text.startswith(
         "HistGradientBoosting 0.4000 ± 0.0041, then lacunet 0.5025 ± 0.0085 and k-nn "
@@ -33,29 +33,29 @@ def test_the_best_is_named_with_those_after_it():
 
 def test_ours_is_named_wherever_it_stands():
     values = {"hgb": BETTER, "mean": LIKE, "mice": LIKE, "lacunet": WORSE}
-    (best,) = told("best", values)
-    assert "lacunet has 0.6050 ± 0.0132, number 4 of 4." in best.text
+    (best,) = findings_of("best", values)
+    assert "lacunet 0.6050 ± 0.0132 ranks 4 of 4." in best.text
 
 
-def test_equal_methods_share_the_first_place():
-    (best,) = told("best", {"hgb": OURS, "lacunet": OURS, "knn": WORSE})
-    assert best.head == "HistGradientBoosting and lacunet share the lowest RMSE"
+def test_equal_methods_tie():
+    (best,) = findings_of("best", {"hgb": OURS, "lacunet": OURS, "knn": WORSE})
+    assert best.head == "HistGradientBoosting and lacunet tie for the lowest RMSE"
 
 
-def test_methods_that_know_nothing_are_called_so():
+def test_methods_no_better_than_a_constant_prediction_are_named():
     values = {"lacunet": OURS, "hgb": [5.0, 6.0, 5.0, 6.0]}
-    (best,) = told("best", values)
+    (best,) = findings_of("best", values)
     assert re.search(
-        r"the mean alone would have 1\.\d+: HistGradientBoosting is no better than "
-        r"that\.$",
+        r"Predicting the mean of the target for every row gives 1\.\d+; "
+        r"HistGradientBoosting is no better than that\.$",
         best.text,
     )
-    (best,) = told("best", {"lacunet": [5.0] * 4, "hgb": [6.0] * 4})
-    assert best.head == "No method is better than knowing nothing"
+    (best,) = findings_of("best", {"lacunet": [5.0] * 4, "hgb": [6.0] * 4})
+    assert best.head == "No method is better than a constant prediction"
     values = {"lacunet": [0.8, 0.9, 0.8, 0.9]}
-    (best,) = told("best", values, task="classification")
-    assert best.head == "No method is better than knowing nothing"
-    assert best.text.endswith("the shares of the classes alone would have 0.693.")
+    (best,) = findings_of("best", values, task="classification")
+    assert best.head == "No method is better than a constant prediction"
+    assert best.text.endswith("the class frequencies for every row gives 0.693.")
 
 
 def test_a_method_that_failed_somewhere_is_never_the_best():
@@ -75,63 +75,64 @@ def test_a_method_that_failed_somewhere_is_never_the_best():
     ],
     ids=["never", "sometimes"],
 )
-def test_nobody_came_through(values):
+def test_no_method_completed_every_fold(values):
     made = make_comparison(values)
-    assert made.findings[0].head == "No method came through"
+    assert made.findings[0].head == "No method completed every fold"
     assert {finding.about for finding in made.findings} <= {"best", "time"}
 
 
 # --- ours
 
 
-def test_ours_ahead_of_some_and_behind_others():
+def test_ours_better_than_some_and_worse_than_others():
     values = {"lacunet": OURS, "knn": WORSE, "hgb": BETTER, "mice": LIKE}
-    (ours,) = told("ours", values)
+    (ours,) = findings_of("ours", values)
     assert ours.head == (
-        "lacunet is ahead of k-nn and behind HistGradientBoosting, by more than chance"
+        "lacunet is significantly better than k-nn and significantly worse than "
+        "HistGradientBoosting"
     )
     said = re.sub(r"p [=≤≥] 0\.\d+", "p", ours.text)
     assert said.startswith(
-        "Ahead of k-nn by 0.1025: more than chance (p). Behind HistGradientBoosting by "
-        "0.1025: more than chance (p)."
+        "Better than k-nn by 0.1025: significant (p). Worse than HistGradientBoosting "
+        "by 0.1025: significant (p)."
     )
     assert "mice" in said
-    assert said.endswith("corrected for 3 rivals by Holm's method.")
+    assert said.endswith("Holm's correction for 3 tests.")
 
 
-def test_a_rival_that_wins_is_told_so():
-    (ours,) = told("ours", {"lacunet": OURS, "hgb": BETTER})
-    assert ours.head == "lacunet is behind HistGradientBoosting, by more than chance"
-    assert "Behind HistGradientBoosting by 0.1025: more than chance" in ours.text
-    assert "Ahead" not in ours.text
+def test_a_method_that_wins_is_named():
+    (ours,) = findings_of("ours", {"lacunet": OURS, "hgb": BETTER})
+    assert ours.head == "lacunet is significantly worse than HistGradientBoosting"
+    assert "Worse than HistGradientBoosting by 0.1025: significant" in ours.text
+    assert "Better" not in ours.text
 
 
-def test_all_rivals_are_counted():
+def test_methods_are_counted():
     values = {"lacunet": OURS, "knn": WORSE, "hgb": WORSE, "mice": WORSE}
-    (ours,) = told("ours", values)
-    assert ours.head == "lacunet is ahead of all 3 rivals, by more than chance"
-    (ours,) = told("ours", values | {"mean": LIKE})
-    assert ours.head == "lacunet is ahead of 3 of 4 rivals, by more than chance"
+    (ours,) = findings_of("ours", values)
+    assert ours.head == "lacunet is significantly better than all 3 other methods"
+    (ours,) = findings_of("ours", values | {"mean": LIKE})
+    assert ours.head == "lacunet is significantly better than 3 of 4 other methods"
 
 
 @pytest.mark.parametrize(
     ("others", "whom"),
-    [(("hgb",), "HistGradientBoosting"), (("hgb", "knn"), "any rival")],
+    [(("hgb",), "HistGradientBoosting"), (("hgb", "knn"), "any other method")],
 )
-def test_what_may_be_chance_is_called_so(others, whom):
-    (ours,) = told("ours", {"lacunet": OURS, **dict.fromkeys(others, LIKE)})
-    assert ours.head == f"lacunet can't be told from {whom}: differences may be chance"
-    assert "more than chance" not in ours.text
+def test_what_may_be_chance_is_not_significant(others, whom):
+    (ours,) = findings_of("ours", {"lacunet": OURS, **dict.fromkeys(others, LIKE)})
+    assert ours.head == f"lacunet does not differ significantly from {whom}"
+    assert ": significant" not in ours.text
 
 
-def test_level_and_nearly_level_methods_have_their_words():
+def test_equal_and_nearly_equal_methods_have_their_words():
     near = [value + 1e-6 * (1 + i) for i, value in enumerate(OURS)]
-    (ours,) = told("ours", {"lacunet": OURS, "hgb": OURS, "knn": near})
-    assert "Level with HistGradientBoosting: that may be chance (p = 1)." in ours.text
+    (ours,) = findings_of("ours", {"lacunet": OURS, "hgb": OURS, "knn": near})
+    assert "Equal to HistGradientBoosting: not significant (p = 1)." in ours.text
     assert "k-nn by less than 0.0001" in ours.text
 
 
-def test_without_ours_only_the_others_are_told_of():
+def test_without_ours_there_are_no_tests():
     made = make_comparison({"hgb": OURS, "knn": WORSE})
     assert {finding.about for finding in made.findings} == {"best", "metrics", "time"}
     assert made.ours is None
@@ -142,59 +143,61 @@ def test_without_ours_only_the_others_are_told_of():
 
 def test_other_scores_have_their_own_winners():
     values = {"lacunet": OURS, "hgb": BETTER}
-    (other,) = told("metrics", values, task="classification")
+    (other,) = findings_of("metrics", values, task="classification")
     assert other.head == (
         "Best by other scores: HistGradientBoosting by accuracy and AUC"
     )
     assert "Accuracy: HistGradientBoosting 0.800 ± 0.002, lacunet 0.749" in other.text
     assert other.text.endswith(
-        "(number 2 of 2); a difference to HistGradientBoosting that is more than "
-        "chance."
+        "(rank 2 of 2); lacunet differs significantly from HistGradientBoosting."
     )
 
 
-def test_time_is_told_for_the_fastest_the_slowest_and_ours():
+def test_time_is_given_for_the_fastest_the_slowest_and_ours():
     values = {"lacunet": OURS, "hgb": OURS, "mice": OURS}
     took = {"lacunet": 3.0, "hgb": 0.25, "mice": 21.4}
-    (time,) = told("time", values, seconds=took)
+    (time,) = findings_of("time", values, seconds=took)
     assert time.head == (
         "HistGradientBoosting is the fastest; lacunet takes 12 times as long"
     )
     assert time.text == (
-        "To fit and to predict once, HistGradientBoosting takes 0.25 s and mice 21 s; "
-        "lacunet takes 3.00 s (median over folds, one core each)."
+        "Median time to fit and predict on one core: HistGradientBoosting 0.25 s, "
+        "lacunet 3.00 s, mice 21 s."
     )
-    assert told("time", {"lacunet": OURS}) == []
+    assert findings_of("time", {"lacunet": OURS}) == []
 
 
-def test_a_hidden_column_is_told_of_with_what_it_costs():
+def test_a_hidden_column_is_described_with_what_it_costs():
     values = {"lacunet": OURS, "hgb": BETTER, "knn": WORSE}
     without = {"lacunet": OURS, "hgb": [v + 0.5 for v in BETTER], "knn": WORSE}
-    (missing,) = told("missing", values, hidden={"age": without})
-    assert missing.head == "Where 'age' is missing, lacunet has the lowest RMSE"
-    assert missing.text.startswith(
-        "lacunet has 0.5025 (0.5025 with it); HistGradientBoosting has 0.9000 (0.4000 "
-        "with it), the last."
+    (missing,) = findings_of("missing", values, hidden={"age": without})
+    assert missing.head == (
+        "With 'age' missing at prediction, lacunet has the lowest RMSE"
     )
-    assert missing.text.endswith("ahead of all 2 rivals, by more than chance.")
+    assert missing.text.startswith(
+        "Without the column: lacunet 0.5025 (0.5025 with it); HistGradientBoosting "
+        "0.9000 (0.4000 with it), the worst."
+    )
+    assert missing.text.endswith("better than all 2 other methods.")
 
 
-def test_equal_methods_share_the_first_place_without_a_column():
+def test_equal_methods_tie_without_a_column():
     values = {"lacunet": OURS, "hgb": BETTER, "knn": WORSE}
     hidden = {"age": {"lacunet": OURS, "hgb": OURS, "knn": WORSE}}
-    (missing,) = told("missing", values, hidden=hidden)
+    (missing,) = findings_of("missing", values, hidden=hidden)
     assert missing.head == (
-        "Where 'age' is missing, lacunet and HistGradientBoosting share the lowest RMSE"
+        "With 'age' missing at prediction, lacunet and HistGradientBoosting tie for "
+        "the lowest RMSE"
     )
 
 
-def test_a_rival_that_wins_without_a_column_is_told_so():
+def test_a_method_that_wins_without_a_column_is_named():
     values = {"lacunet": OURS, "hgb": OURS}
     without = {"lacunet": WORSE, "hgb": OURS}
-    (missing,) = told("missing", values, hidden={"age": without})
+    (missing,) = findings_of("missing", values, hidden={"age": without})
     assert "HistGradientBoosting has the lowest RMSE" in missing.head
-    assert "lacunet has 0.6050 (0.5025 with it), number 2 of 2" in missing.text
-    assert missing.text.endswith("is behind HistGradientBoosting, by more than chance.")
+    assert "lacunet 0.6050 (0.5025 with it), rank 2 of 2" in missing.text
+    assert missing.text.endswith("significantly worse than HistGradientBoosting.")
 
 
 # --- numbers
@@ -217,6 +220,7 @@ def test_errors_have_four_digits_whatever_their_unit(values, shown):
     assert show_score(values[0], choose_format(RMSE, values)) == shown.replace("-", "−")
 
 
-def test_p_values_are_bounded():
-    said = [tell_p(p) for p in (1e-9, 0.04, 1.0)]
-    assert said == ["p < 0.001", "p = 0.040", "p = 1"]
+def test_tiny_errors_have_differences_too():
+    values = {"lacunet": [2e-9, 3e-9, 2e-9], "hgb": [4e-9, 5e-9, 4e-9]}
+    (ours,) = findings_of("ours", values)
+    assert "HistGradientBoosting by 2e−09" in ours.text

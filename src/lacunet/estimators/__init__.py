@@ -7,6 +7,8 @@ from lacunet.estimators._loading import load
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
 from lacunet.estimators._saving import check_place
+from lacunet.estimators._targets import check_labels as check_labels
+from lacunet.estimators._targets import check_numbers as check_numbers
 
 __all__ = [
     "LacunetAutoencoder",

@@ -1,43 +1,44 @@
-"""Ours and other methods on one's own table, by cross-validation."""
+"""Methods compared on one's own table by cross-validation."""
 
 import importlib.util
+import json
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
-from functools import partial
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lacunet._text import list_names
+from lacunet._text import list_names, shorten
 from lacunet._validation import check_choice, check_positive_int
 from lacunet._versions import find_versions
-from lacunet.baselines import METHODS, TableNumbers
-from lacunet.estimators._targets import check_labels, check_numbers
-from lacunet.evaluation._comparison_findings import make_findings
-from lacunet.evaluation._comparison_folds import Folds, make_folds
-from lacunet.evaluation._comparison_record import Comparison
-from lacunet.evaluation._comparison_results import (
-    Outcomes,
-    compare_all,
-    gather,
-    score_trivial,
-    tell_failures,
+from lacunet.baselines import METHODS, TableNumbers, set_nested
+from lacunet.estimators import check_labels, check_numbers
+from lacunet.evaluation._comparison_findings import Finding, make_findings
+from lacunet.evaluation._hiding import hide_column
+from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
+from lacunet.evaluation._statistics import (
+    OURS,
+    Against,
+    Summary,
+    compare_with_ours,
+    summarize,
 )
-from lacunet.evaluation._comparison_run import (
-    Job,
-    Outcome,
-    Problem,
-    collect_warnings,
-    run_job,
-)
-from lacunet.evaluation._scores import METRICS
-from lacunet.evaluation._target import Task
-from lacunet.evaluation._workers import work_through
+from lacunet.evaluation._task import Task
+from lacunet.evaluation._words import choose_format
 from lacunet.exceptions import LacunetError
-from lacunet.missingness._stream import own_stream
 
 COMPARED = (
     "lacunet",
@@ -49,10 +50,12 @@ COMPARED = (
     "xgboost",
     "catboost",
 )
-# Chained equations on wide tables: each column is regressed on so many others. On 500
+# Chained equations on wide tables: each column is regressed on this many others. On 500
 # rows with 25 of 120 columns the error is 6% larger than with all, in 40% of the time;
 # with 10 of them it is 29% larger, and hardly faster.
 WIDE, N_NEAREST = 30, 25
+_FEWEST_ROWS = 2  # of a fold: R² needs two
+_LONGEST = 300  # characters of an error message or a warning that are kept
 
 OnFold = Callable[[int, int, str, int, Mapping[str, float | None]], object]
 
@@ -69,24 +72,28 @@ def compare_methods(
     random_state: Any = 0,
     n_jobs: int = 1,
     on_fold: OnFold | None = None,
-) -> Comparison:
+) -> "Comparison":
     """Compare methods on a table with missing values by cross-validation.
 
-    All methods are fitted to the same training rows and scored on the same others, at
-    their defaults. Everything that is learned, such as means to fill with, is learned
-    from the training rows alone. Folds are shuffled, and stratified for classes.
+    All methods are fitted to the same training rows and scored on the same test rows,
+    with their default parameters. Everything that is learned, such as means to impute
+    with, is learned from the training rows alone. Folds are shuffled, and stratified
+    for classes.
 
     Parameters
     ----------
     X : DataFrame of shape (n_samples, n_features)
+        The table, with missing values.
     y : array-like of shape (n_samples,)
-        Without holes.
+        The target, without missing values.
     task : {"classification", "regression"}
+        What is predicted.
     methods : sequence of str, default=COMPARED
-        Keys of ``lacunet.baselines.METHODS``. Those whose library is not
-        installed, or that can't do the task, are left out with a note.
+        Keys of ``lacunet.baselines.METHODS``. Those whose library is not installed, or
+        that can't do the task, are left out with a note.
     n_folds, n_repeats : int, default=5 and 1
-        Fewer folds are made if a class has fewer rows, with a note.
+        Number of folds, and of cross-validations with other folds. Fewer folds are made
+        if a class has fewer rows, with a note.
     drop_at_test : sequence of str, default=()
         Columns. For each of them, the fitted methods are scored once more on the test
         rows with this column missing.
@@ -96,8 +103,8 @@ def compare_methods(
         Number of processes. A method computes on one core in any case, so that times
         can be compared.
     on_fold : callable, default=None
-        Told of each method on each fold, as ``on_fold(done, total, method, fold,
-        scores)``, in this process. The scores are empty if it failed.
+        Called after each method on each fold as ``on_fold(done, total, method, fold,
+        scores)``, in this process. The scores are empty if the method failed.
 
     Returns
     -------
@@ -122,47 +129,226 @@ def compare_methods(
     hidden = _check_columns(X, drop_at_test)
     chosen, notes = _choose_methods(methods, task)
     values, classes = _check_target(task, y, len(X))
-    stream = own_stream(random_state)
-    folds = make_folds(task, values, classes, n_folds, n_repeats, stream)
-    nearest, odd = _limit_columns(X, chosen)
-    problem = Problem(task, X, values, len(classes), hidden, nearest)
-    outcomes = _run(problem, _plan(chosen, folds, stream), n_jobs, on_fold)
-    found = Comparison(
-        task=task,
-        metrics=METRICS[task],
-        n_rows=X.shape[0],
-        n_columns=X.shape[1],
-        share_missing=float(X.isna().to_numpy().mean()),
-        classes=classes,
-        n_folds=folds.n_folds,
+    n_folds, stratified, folds_notes = _choose_folds(values, classes, n_folds)
+    n_nearest, table_notes = _limit_columns(X, chosen)
+    always = [column for column in hidden if X[column].notna().all()]
+    if always:
+        table_notes.append(
+            f"Never missing in the table: {list_names(always)}. No method could learn "
+            f"what to do without."
+        )
+    problem = Problem(task, X, values, classes, hidden, n_nearest)
+
+    # A stream of its own: a table that was made with the same seed must not decide on
+    # the folds.
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    stream = np.random.RandomState(seed)
+    kind = RepeatedStratifiedKFold if stratified else RepeatedKFold
+    folds = kind(n_splits=n_folds, n_repeats=n_repeats, random_state=stream)
+    splits = list(folds.split(np.zeros(len(X)), values))
+    seeds = stream.randint(2**31 - 1, size=len(splits)).tolist()
+    jobs = [
+        delayed(_run_fold)(problem, method, fold, *split, fold_seed)
+        for fold, (split, fold_seed) in enumerate(zip(splits, seeds, strict=True))
+        for method in chosen
+    ]
+    outcomes = _run_all(jobs, n_jobs, on_fold)
+    return gather(
+        problem,
+        chosen,
+        outcomes,
+        splits,
         n_repeats=n_repeats,
-        stratified=folds.stratified,
-        n_train=folds.n_train,
-        n_test=folds.n_test,
-        seed=int(random_state) if _is_seed(random_state) else None,
-        drop_at_test=hidden,
-        methods=gather(chosen, problem, folds, outcomes),
-        trivial=score_trivial(problem, folds),
-        tests=compare_all(chosen, problem, folds, outcomes),
-        notes=(
-            *notes,
-            *folds.notes,
-            *odd,
-            *_tell_always_there(X, hidden),
-            *tell_failures(chosen, outcomes),
-        ),
-        versions=find_versions(_packages(chosen)),
+        stratified=stratified,
+        seed=int(random_state) if isinstance(random_state, numbers.Integral) else None,
+        notes=(*notes, *folds_notes, *table_notes),
     )
-    return replace(found, findings=make_findings(found))
+
+
+# --- the result
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a method has no value on a fold.
+
+    Attributes
+    ----------
+    fold : int
+        Which fold, from 0; those of the first repeat come first.
+    without : str or None
+        The column that was missing; None if it failed with all columns.
+    why : str
+        The type of the error and its message.
+    """
+
+    fold: int
+    without: str | None
+    why: str
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """The scores of one method.
+
+    Attributes
+    ----------
+    key : str
+        Of ``lacunet.baselines.METHODS``.
+    title : str
+        Its name in tables and pages.
+    scores : mapping of str to Summary
+        By the key of the metric.
+    without : mapping of str to mapping of str to Summary
+        The same for each column that was hidden in the test rows.
+    seconds_by_fold : tuple of float or None
+        Time to fit and predict, on one core.
+    seconds : float or None
+        Their median.
+    failures : tuple of Failure
+        Where it failed, and why.
+    warnings : tuple of str
+        What it warned of; each text once.
+    """
+
+    key: str
+    title: str
+    scores: Mapping[str, Summary]
+    without: Mapping[str, Mapping[str, Summary]]
+    seconds_by_fold: tuple[float | None, ...]
+    seconds: float | None
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
+
+    def at(self, without: str | None) -> Mapping[str, Summary]:
+        """Return the scores with all columns, or without one."""
+        return self.scores if without is None else self.without[without]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods compared on one table by cross-validation, as plain data.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        What was predicted.
+    metrics : tuple of Metric
+        The first is what methods are ordered by.
+    n_rows, n_columns : int
+        Size of the table without the target.
+    fraction_missing : float
+        Of the cells of the table.
+    classes : tuple of str
+        Empty for a regression.
+    n_folds, n_repeats : int
+        Number of folds, and of cross-validations.
+    stratified : bool
+        Whether each fold has about the same fraction of each class.
+    n_train, n_test : int
+        Rows of a fold, on average.
+    seed : int or None
+        None if a random state was given, or none at all.
+    drop_at_test : tuple of str
+        Columns that were hidden in the test rows, one at a time.
+    methods : tuple of MethodResult
+        In the order in which they were given.
+    trivial : mapping of str to Summary
+        Scores of a constant prediction: the class frequencies, or the mean.
+    tests : tuple of Against
+        lacunet against each other method, by each metric.
+    notes : tuple of str
+        What was done otherwise than asked, and what failed.
+    versions : mapping of str to str
+        Of the packages that took part.
+    findings : tuple of Finding
+        What follows from the numbers, in sentences.
+    """
+
+    task: Task
+    metrics: tuple[Metric, ...]
+    n_rows: int
+    n_columns: int
+    fraction_missing: float
+    classes: tuple[str, ...]
+    n_folds: int
+    n_repeats: int
+    stratified: bool
+    n_train: int
+    n_test: int
+    seed: int | None
+    drop_at_test: tuple[str, ...]
+    methods: tuple[MethodResult, ...]
+    trivial: Mapping[str, Summary]
+    tests: tuple[Against, ...]
+    notes: tuple[str, ...]
+    versions: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ours(self) -> MethodResult | None:
+        """The result of lacunet, if it took part."""
+        return next((each for each in self.methods if each.key == OURS), None)
+
+    def title_of(self, key: str) -> str:
+        """Return the title of a method."""
+        return next(each.title for each in self.methods if each.key == key)
+
+    def ordered(
+        self, metric: Metric, without: str | None = None
+    ) -> list[tuple[MethodResult, Summary]]:
+        """Return the methods with a score, the best first.
+
+        Those that failed on some folds come last: their means are over other rows.
+
+        Parameters
+        ----------
+        metric : Metric
+            The score to order by.
+        without : str, default=None
+            A column that was missing in the test rows.
+
+        Returns
+        -------
+        list of (MethodResult, Summary)
+        """
+        sign = -1 if metric.higher_is_better else 1
+        found = [
+            (not summary.complete, sign * summary.mean, place, method, summary)
+            for place, method in enumerate(self.methods)
+            if (summary := method.at(without)[metric.key]).mean is not None
+        ]
+        return [(method, summary) for *_, method, summary in sorted(found)]
+
+    def tests_of(self, metric: Metric, without: str | None = None) -> list[Against]:
+        """Return lacunet against each other method.
+
+        Parameters
+        ----------
+        metric : Metric
+            The score that is compared.
+        without : str, default=None
+            A column that was missing in the test rows.
+
+        Returns
+        -------
+        list of Against
+        """
+        wanted = (metric.key, without)
+        return [each for each in self.tests if (each.metric, each.without) == wanted]
+
+    def score_format(self, metric: Metric, without: str | None = None) -> str:
+        """Return the format of Python in which all values of a metric are shown."""
+        means = [summary.mean for _, summary in self.ordered(metric, without)]
+        return choose_format(metric, means or [self.trivial[metric.key].mean])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as lists, dicts, strings and numbers, for JSON."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return plain
 
 
 # --- checks and choices
-
-
-def _packages(methods: Sequence[str]) -> list[str]:
-    packages = [METHODS[key].package for key in methods]
-    found = ["scipy", *(each for each in packages if each)]
-    return [*found, "xgboost-cpu"] if "xgboost" in found else found
 
 
 def _check_options(
@@ -180,6 +366,12 @@ def _check_options(
         raise ValueError(msg)
     check_positive_int(n_repeats, "n_repeats")
     check_positive_int(n_jobs, "n_jobs")
+    if len(X) < 2 * _FEWEST_ROWS:
+        msg = (
+            f"Got {len(X)} rows, but expected at least {2 * _FEWEST_ROWS}, to train on "
+            f"some and to test on others."
+        )
+        raise ValueError(msg)
 
 
 def _check_columns(X: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
@@ -205,10 +397,10 @@ def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[
     chosen, notes = [], []
     for key in dict.fromkeys(methods):
         check_choice(key, tuple(METHODS), "a method")
-        title = METHODS[key].title
+        title, package = METHODS[key].title, METHODS[key].package
         if task not in METHODS[key].tasks:
-            notes.append(f"{title} is left out: it can't do a {task}.")
-        elif METHODS[key].package and importlib.util.find_spec(key) is None:
+            notes.append(f"{title} is left out: it does no {task}.")
+        elif package and importlib.util.find_spec(package) is None:
             notes.append(
                 f"{title} is left out: it is not installed. Get it with pip install "
                 f"'lacunet[boosting]'."
@@ -216,10 +408,9 @@ def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[
         else:
             chosen.append(key)
     if not chosen:
-        told = " ".join(notes) or "There are none."
         msg = (
             f"Got methods={list(methods)!r}, but expected at least one that can run. "
-            f"{told}"
+            f"{' '.join(notes) or 'There are none.'}"
         )
         raise ValueError(msg)
     return chosen, notes
@@ -232,7 +423,7 @@ def _check_target(
     if task == "regression":
         values, classes = check_numbers(y), np.array([])
     else:
-        # Truth values and numbers among objects are what they are.
+        # Booleans and numbers among objects are classes of their own type.
         labels = check_labels(pd.Series(np.asarray(y)).infer_objects().to_numpy())
         classes, values = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
@@ -247,78 +438,290 @@ def _check_target(
     return values, tuple(str(each) for each in classes.tolist())
 
 
+def _choose_folds(
+    y: np.ndarray, classes: Sequence[str], n_folds: int
+) -> tuple[int, bool, list[str]]:
+    """Return the number of folds, whether they are stratified, and notes."""
+    most, why = len(y) // _FEWEST_ROWS, f"there are {len(y)} rows"
+    stratified, notes = False, []
+    if classes:
+        counts = np.bincount(y, minlength=len(classes))
+        name, smallest = shorten(classes[int(counts.argmin())]), int(counts.min())
+        stratified = smallest > 1
+        if stratified:
+            most, why = smallest, f"the class {name!r} has {smallest} rows"
+        else:
+            notes.append(
+                f"The class {name!r} has one row only, so the folds are not "
+                f"stratified. A class that is not among the training rows counts "
+                f"against all methods alike."
+            )
+    if n_folds > most:
+        notes.append(f"{most} folds instead of {n_folds}, as {why}.")
+    return min(n_folds, most), stratified, notes
+
+
 def _limit_columns(
     X: pd.DataFrame, chosen: Sequence[str]
 ) -> tuple[int | None, list[str]]:
-    """Return on how many columns chained equations regress, and what is odd.
+    """Return on how many columns chained equations regress, and notes on the table.
 
     Tables that no method can take are refused here.
     """
-    with collect_warnings() as notes:
+    with _collect_warnings() as notes:
         n_encoded = len(TableNumbers().fit(X).get_feature_names_out())
     if n_encoded <= WIDE or "mice" not in chosen:
         return None, notes
     notes.append(
-        f"mice regresses each column on {N_NEAREST} others, which it draws by "
-        f"correlation: the table has {n_encoded:,} columns of numbers, levels of "
-        f"categories counted."
+        f"mice regresses each column on {N_NEAREST} others, drawn by correlation: the "
+        f"table has {n_encoded:,} numeric columns after one-hot encoding."
     )
     return N_NEAREST, notes
 
 
-def _tell_always_there(X: pd.DataFrame, hidden: Sequence[str]) -> list[str]:
-    always = [column for column in hidden if X[column].notna().all()]
-    if not always:
-        return []
-    verb = "is" if len(always) == 1 else "are"
-    return [
-        f"{list_names(always)} {verb} never missing in the table: no method could "
-        f"learn what to do then."
-    ]
+# --- one method on one fold
+
+Scores = Mapping[str, float | None]
 
 
-def _is_seed(random_state: Any) -> bool:
-    return isinstance(random_state, numbers.Integral)
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What all methods are given; ``y`` has numbers, or indices into ``classes``."""
+
+    task: Task
+    X: pd.DataFrame
+    y: np.ndarray
+    classes: tuple[str, ...]
+    drop_at_test: tuple[str, ...] = ()
+    n_nearest: int | None = None
 
 
-# --- the run
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One method on one fold: scores or failures by hidden column, None for none."""
+
+    method: str
+    fold: int
+    scores: Mapping[str | None, Scores]
+    failures: Mapping[str | None, str]
+    seconds: float | None
+    warnings: tuple[str, ...] = ()
 
 
-def _plan(
-    chosen: Sequence[str], folds: Folds, stream: np.random.RandomState
-) -> list[Job]:
-    """Return all jobs, one fold after the other."""
-    seeds = stream.randint(2**31 - 1, size=len(folds.splits)).tolist()
-    return [
-        Job(method, place, split, seed)
-        for place, (split, seed) in enumerate(zip(folds.splits, seeds, strict=True))
-        for method in chosen
-    ]
+def _run_fold(
+    problem: Problem,
+    method: str,
+    fold: int,
+    train: np.ndarray,
+    test: np.ndarray,
+    seed: int,
+) -> Outcome:
+    """Fit a method to the training rows of a fold, and score it on the test rows."""
+    scores: dict[str | None, Scores] = {}
+    failures: dict[str | None, str] = {}
+    seconds = None
+    X, y = problem.X.iloc[test], problem.y[test]
+    with _one_thread():
+        with _collect_warnings() as messages, _record_failure(failures, None):
+            start = time.perf_counter()
+            model = METHODS[method](problem.task, seed)
+            set_nested(model, n_jobs=1, n_nearest_features=problem.n_nearest)
+            model.fit(problem.X.iloc[train], problem.y[train])
+            scores[None] = _score(problem, model, X, y)
+            seconds = time.perf_counter() - start
+        with warnings.catch_warnings(action="ignore"):  # a column is empty on purpose
+            for column in problem.drop_at_test if None in scores else ():
+                with _record_failure(failures, column):
+                    hidden = hide_column(X, X.columns.get_loc(column))
+                    scores[column] = _score(problem, model, hidden, y)
+    return Outcome(method, fold, scores, failures, seconds, tuple(messages))
 
 
-def _run(
-    problem: Problem, jobs: Sequence[Job], n_jobs: int, on_fold: OnFold | None
-) -> Outcomes:
-    outcomes: dict[tuple[str, int], Outcome] = {}
-    n_processes = min(n_jobs, len(jobs))
+def _score(problem: Problem, model: Any, X: Any, y: np.ndarray) -> Scores:
+    classes = np.arange(len(problem.classes))
+    found: Scores
+    if problem.task == "regression":
+        found = score(problem.task, y, model.predict(X))
+    elif hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(X)
+        aligned = align_probabilities(probabilities, model.classes_, classes)
+        found = score(problem.task, y, aligned, classes)
+    else:  # only the predicted classes can be scored
+        one_hot = np.eye(len(classes))[model.predict(X)]
+        accuracy = score(problem.task, y, one_hot, classes)["accuracy"]
+        found = dict.fromkeys([each.key for each in METRICS[problem.task]], None)
+        found = {**found, "accuracy": accuracy}
+    if not np.isfinite([each for each in found.values() if each is not None]).all():
+        msg = f"Got scores {found}, but expected finite numbers."
+        raise ValueError(msg)
+    return found
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
-        # Closed when on_fold raises, too: no process is left behind.
-        with closing(
-            work_through(partial(run_job, problem), jobs, n_processes)
-        ) as answers:
-            for outcome in answers:
-                outcomes[outcome.method, outcome.place] = outcome
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def _collect_warnings() -> Iterator[list[str]]:
+    """Collect warnings, each text once, instead of showing them."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    texts = [" ".join(str(each.message).split()) for each in caught]
+    messages.extend(dict.fromkeys(shorten(text, _LONGEST) for text in texts))
+
+
+@contextmanager
+def _record_failure(
+    failures: dict[str | None, str], column: str | None
+) -> Iterator[None]:
+    """Keep the reason of a failure and go on."""
+    try:
+        yield
+    # Any error: one method must not end the comparison, and the libraries behind them
+    # raise errors of their own that have no other base (CatBoostError, LightGBMError).
+    except Exception as error:
+        message = " ".join(str(error).split())
+        failures[column] = shorten(f"{type(error).__name__}: {message}", _LONGEST)
+
+
+# --- all of them
+
+
+def _run_all(
+    jobs: Sequence[Any], n_jobs: int, on_fold: OnFold | None
+) -> dict[tuple[str, int], Outcome]:
+    """Run jobs, in this process if ``n_jobs`` is 1; return outcomes by method, fold."""
+    outcomes: dict[tuple[str, int], Outcome] = {}
+    parallel = Parallel(n_jobs, backend="loky", return_as="generator_unordered")
+    try:
+        # Closed when on_fold raises, too: that ends the processes.
+        with closing(parallel(jobs)) as results:
+            for outcome in results:
+                outcomes[outcome.method, outcome.fold] = outcome
                 if on_fold is not None:
                     scores = outcome.scores.get(None, {})
                     done = len(outcomes)
-                    on_fold(done, len(jobs), outcome.method, outcome.place, scores)
-    except LacunetError as error:
-        if n_processes == 1:
-            raise
+                    on_fold(done, len(jobs), outcome.method, outcome.fold, scores)
+    except BrokenProcessPool as error:
         msg = (
-            "A process of the comparison was ended from outside, perhaps because "
-            "memory ran out. Try again with fewer jobs, or with fewer rows. If this "
-            "comes at once, guard your script with if __name__ == '__main__'."
+            "A process of the comparison was killed, perhaps because memory ran out. "
+            "Try again with fewer jobs, or with fewer rows."
         )
         raise LacunetError(msg) from error
     return outcomes
+
+
+def gather(
+    problem: Problem,
+    chosen: Sequence[str],
+    outcomes: Mapping[tuple[str, int], Outcome],
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
+    *,
+    n_repeats: int,
+    stratified: bool,
+    seed: int | None,
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Summarize what the methods did on all folds, and test lacunet against them."""
+    metrics = METRICS[problem.task]
+    columns = (None, *problem.drop_at_test)
+    n_train, n_test = (
+        round(float(np.mean([len(split[i]) for split in splits]))) for i in (0, 1)
+    )
+    summaries: dict[tuple[str | None, str], dict[str, Summary]] = {}
+    tests: list[Against] = []
+    for column in columns:
+        for metric in metrics:
+            values = {
+                method: [
+                    outcomes[method, fold].scores.get(column, {}).get(metric.key)
+                    for fold in range(len(splits))
+                ]
+                for method in chosen
+            }
+            summaries[column, metric.key] = summarize(values, metric, n_repeats)
+            tests += compare_with_ours(
+                values, metric, column, n_train=n_train, n_test=n_test
+            )
+
+    results = []
+    for method in chosen:
+        done = [outcomes[method, fold] for fold in range(len(splits))]
+        scores = {
+            column: {each.key: summaries[column, each.key][method] for each in metrics}
+            for column in columns
+        }
+        seconds = [each.seconds for each in done if each.seconds is not None]
+        messages = [text for each in done for text in each.warnings]
+        results.append(
+            MethodResult(
+                key=method,
+                title=METHODS[method].title,
+                scores=scores[None],
+                without={column: scores[column] for column in problem.drop_at_test},
+                seconds_by_fold=tuple(each.seconds for each in done),
+                seconds=median(seconds) if seconds else None,
+                failures=tuple(
+                    Failure(each.fold, column, why)
+                    for each in done
+                    for column, why in each.failures.items()
+                ),
+                warnings=tuple(dict.fromkeys(messages)),
+            )
+        )
+
+    failures = [
+        f"{each.title} failed on {len({one.fold for one in each.failures})} of "
+        f"{len(splits)} folds: {each.failures[0].why}"
+        for each in results
+        if each.failures
+    ]
+    packages = [name for key in chosen if (name := METHODS[key].package)]
+    packages += ["xgboost-cpu"] if "xgboost" in packages else []
+    found = Comparison(
+        task=problem.task,
+        metrics=metrics,
+        n_rows=problem.X.shape[0],
+        n_columns=problem.X.shape[1],
+        fraction_missing=float(problem.X.isna().to_numpy().mean()),
+        classes=problem.classes,
+        n_folds=len(splits) // n_repeats,
+        n_repeats=n_repeats,
+        stratified=stratified,
+        n_train=n_train,
+        n_test=n_test,
+        seed=seed,
+        drop_at_test=problem.drop_at_test,
+        methods=tuple(results),
+        trivial=_score_trivial(problem, splits, n_repeats),
+        tests=tuple(tests),
+        notes=(*notes, *failures),
+        versions=find_versions(["scipy", *packages]),
+    )
+    return replace(found, findings=make_findings(found))
+
+
+def _score_trivial(
+    problem: Problem, splits: Sequence[tuple[np.ndarray, np.ndarray]], n_repeats: int
+) -> dict[str, Summary]:
+    """Score a constant prediction: the class frequencies, or the mean."""
+    dummy = DummyClassifier if problem.classes else DummyRegressor
+    scores = [
+        _score(problem, dummy().fit(train, problem.y[train]), test, problem.y[test])
+        for train, test in splits
+    ]
+    return {
+        metric.key: summarize(
+            {"trivial": [each[metric.key] for each in scores]}, metric, n_repeats
+        )["trivial"]
+        for metric in METRICS[problem.task]
+    }

@@ -1,344 +1,275 @@
-"""What a comparison comes to, in words that are made from its numbers."""
+"""The sentences that sum up a comparison of methods, made from its numbers."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from lacunet._text import join_words, shorten, show_p
-from lacunet.evaluation._comparison_record import (
-    Against,
-    Comparison,
-    Finding,
-    MethodResult,
-    Summary,
-)
-from lacunet.evaluation._scores import Estimate, Metric, choose_format, show_score
+from lacunet._text import join_words, shorten, show_count, show_p, show_seconds
+from lacunet.evaluation._scores import Metric
+from lacunet.evaluation._statistics import Against, Summary
+from lacunet.evaluation._words import choose_format, show_score, show_with_error
 
-Ordered = Sequence[tuple[MethodResult, Summary]]
+if TYPE_CHECKING:
+    from lacunet.evaluation._comparison import Comparison, MethodResult
 
-# So many times as long is worth a word.
+    Ordered = Sequence[tuple[MethodResult, Summary]]
+
+# A method that takes this many times as long as the fastest is worth mentioning.
 _LONG = 1.5
 
 
-def make_findings(comparison: Comparison) -> tuple[Finding, ...]:
-    """Say who is best, where ours stands, and what that may be worth.
+@dataclass(frozen=True)
+class Finding:
+    """One statement about a comparison.
 
-    Parameters
+    Attributes
     ----------
-    comparison : Comparison
-        Its own findings don't matter.
-
-    Returns
-    -------
-    tuple of Finding
+    about : {"best", "ours", "metrics", "time", "missing"}
+        What it is about.
+    head : str
+        The statement in a few words.
+    text : str
+        A few sentences, with numbers.
     """
-    first, *others = comparison.metrics
-    return (
-        _tell_best(comparison, first),
-        *_tell_ours(comparison, first),
-        *_tell_metrics(comparison, others),
-        *_tell_time(comparison),
-        *(
-            finding
-            for column in comparison.drop_at_test
-            for finding in _tell_missing(comparison, first, column)
-        ),
-    )
+
+    about: Literal["best", "ours", "metrics", "time", "missing"]
+    head: str
+    text: str
 
 
-def _tell_best(comparison: Comparison, metric: Metric) -> Finding:
-    ordered = _whole(comparison.ordered(metric))
+def make_findings(comparison: "Comparison") -> tuple[Finding, ...]:
+    """State which method is best, how lacunet compares, and what is significant."""
+    found = [
+        _describe_best(comparison),
+        _describe_ours(comparison),
+        _describe_other_metrics(comparison),
+        _describe_time(comparison),
+        *(_describe_missing(comparison, each) for each in comparison.drop_at_test),
+    ]
+    return tuple(finding for finding in found if finding is not None)
+
+
+def _describe_best(comparison: "Comparison") -> Finding:
+    metric = comparison.metrics[0]
+    ordered = _complete(comparison, metric)
     if not ordered:
-        return Finding(
-            "best",
-            "No method came through",
-            "None has a score on every fold. The notes say why.",
-        )
-    show = _make_show(metric, ordered)
+        head = "No method completed every fold"
+        return Finding("best", head, "The notes give the reasons.")
+    form = comparison.score_format(metric)
     best = _find_best(ordered)
-    text = f"{_list(ordered[: len(best)], show)}"
-    rest = ordered[len(best) :][:2]
-    if rest:
-        text += f", then {_list(rest, show)}"
-    text += f" ({_tell_folds(comparison)})."
+    after = ordered[len(best) :][:2]
+    text = _list_scores(ordered[: len(best)], form)
+    text += f", then {_list_scores(after, form)}" if after else ""
+    repeats = f" × {comparison.n_repeats} repeats" if comparison.n_repeats > 1 else ""
+    text += f" (mean over {comparison.n_folds} folds{repeats}, ± standard error)."
     place = _find_ours(comparison, ordered)
-    if place >= len(best) + len(rest):
-        ours, at = ordered[place]
-        text += f" {ours.title} has {show(at)}, {_tell_place(place, ordered)}."
-    head = _tell_first(best, metric)
-    return _beside_trivial(comparison, metric, ordered, head, text)
+    if place >= len(best) + len(after):
+        ours = _list_scores(ordered[place : place + 1], form)
+        text += f" {ours} ranks {place + 1} of {len(ordered)}."
 
-
-def _beside_trivial(
-    comparison: Comparison, metric: Metric, ordered: Ordered, head: str, text: str
-) -> Finding:
-    """Say whether the columns are of any use at all."""
     trivial = comparison.trivial[metric.key].mean
     assert trivial is not None
     sign = 1 if metric.higher_is_better else -1
-    form = choose_format(metric, [*_means(ordered), trivial])
-    worse = [
-        method.title
-        for method, summary in ordered
-        if summary.mean is not None and sign * (summary.mean - trivial) <= 0
-    ]
-    what = "the shares of the classes" if comparison.classes else "the mean"
-    text += f" Without any column, {what} alone would have {show_score(trivial, form)}"
+    worse = [m.title for m, each in ordered if sign * (_mean(each) - trivial) <= 0]
+    what = "the class frequencies" if comparison.classes else "the mean of the target"
+    form = choose_format(metric, [trivial, *(each.mean for _, each in ordered)])
+    text += f" Predicting {what} for every row gives {show_score(trivial, form)}"
     if len(worse) == len(ordered):
-        return Finding("best", "No method is better than knowing nothing", f"{text}.")
-    if worse:
-        verb = "is" if len(worse) == 1 else "are"
-        text += f": {join_words(worse)} {verb} no better than that"
+        head = "No method is better than a constant prediction"
+    else:
+        head = _name_best(best, metric)
+        if worse:
+            verb = "is" if len(worse) == 1 else "are"
+            text += f"; {join_words(worse)} {verb} no better than that"
     return Finding("best", head, f"{text}.")
 
 
-def _tell_folds(comparison: Comparison) -> str:
-    told = f"mean over {comparison.n_folds} folds"
-    if comparison.n_repeats > 1:
-        told += f", {comparison.n_repeats} times"
-    return f"{told}, ± standard error"
-
-
-# --- ours against the others
-
-
-def _tell_ours(comparison: Comparison, metric: Metric) -> Iterator[Finding]:
+def _describe_ours(comparison: "Comparison") -> Finding | None:
+    metric = comparison.metrics[0]
     tests = comparison.tests_of(metric)
-    ours = comparison.ours
-    if ours is None or not tests:
-        return
-    text = _tell_sides(comparison, metric, tests)
-    rivals = "1 rival" if len(tests) == 1 else f"{len(tests)} rivals"
-    text += (
-        f" p is of the corrected resampled t-test over folds, corrected for {rivals} "
-        f"by Holm's method."
-    )
-    yield Finding("ours", _tell_head(ours.title, comparison, tests), text)
-
-
-def _tell_head(title: str, comparison: Comparison, tests: Sequence[Against]) -> str:
-    clear = [test for test in tests if test.different]
-    if not clear:
-        whom = "any rival" if len(tests) > 1 else _name(comparison, tests[0].rival)
-        return f"{title} can't be told from {whom}: differences may be chance"
-    said = [
-        f"{word} {_count_rivals(comparison, side, tests)}"
-        for word, side in (
-            ("ahead of", [test for test in clear if test.gain > 0]),
-            ("behind", [test for test in clear if test.gain < 0]),
-        )
-        if side
-    ]
-    return f"{title} is {' and '.join(said)}, by more than chance"
-
-
-def _count_rivals(
-    comparison: Comparison, some: Sequence[Against], tests: Sequence[Against]
-) -> str:
-    if len(some) == len(tests) > 1:
-        return f"all {len(tests)} rivals"
-    if len(some) < 3:
-        return join_words([_name(comparison, test.rival) for test in some])
-    return f"{len(some)} of {len(tests)} rivals"
-
-
-def _tell_sides(
-    comparison: Comparison, metric: Metric, tests: Sequence[Against]
-) -> str:
-    """Return all rivals with how far they are behind or ahead."""
-    form = choose_format(metric, _means(comparison.ordered(metric)))
-    ordered = sorted(tests, key=lambda test: -abs(test.gain))
-    said = []
-    for clear in (True, False):
-        for word, sign in (("Ahead of", 1), ("Behind", -1), ("Level with", 0)):
+    if not tests:
+        return None
+    form = comparison.score_format(metric)
+    text = ""
+    for different in (True, False):
+        for word, sign in (("Better than", 1), ("Worse than", -1), ("Equal to", 0)):
             side = [
                 test
-                for test in ordered
-                if test.different == clear and _sign(test.gain) == sign
+                for test in sorted(tests, key=lambda each: -abs(each.gain))
+                if test.different == different
+                and (test.gain > 0) - (test.gain < 0) == sign
             ]
-            if side:
-                told = join_words([_tell_gain(comparison, test, form) for test in side])
-                said.append(f"{word} {told}: {_tell_chance(side, clear)}.")
-    return " ".join(said)
+            if not side:
+                continue
+            gains = [_show_gain(comparison, test, form) for test in side]
+            # The p-value nearest to the threshold stands for all of them.
+            values = [test.p_holm for test in side]
+            p, relation = (max(values), "≤") if different else (min(values), "≥")
+            p_value = show_p(p, "=" if len(side) == 1 else relation)
+            verdict = "significant" if different else "not significant"
+            text += f"{word} {join_words(gains)}: {verdict} ({p_value}). "
+    text += (
+        f"Corrected resampled t-test over folds, Holm's correction for "
+        f"{show_count(len(tests), 'test')}."
+    )
+    return Finding("ours", _describe_tests(comparison, tests), text)
 
 
-def _tell_gain(comparison: Comparison, test: Against, form: str) -> str:
-    name = _name(comparison, test.rival)
-    if not test.gain:
-        return name
-    shown = show_score(abs(test.gain), form)
-    if float(shown.replace(",", "")) == 0:
-        shown = f"less than {shown[:-1]}1"
-    return f"{name} by {shown}"
-
-
-def _tell_chance(tests: Sequence[Against], clear: bool) -> str:
-    """Return whether differences are more than chance, and the p that is nearest."""
-    values = [test.p_holm for test in tests]
-    if clear:
-        return f"more than chance ({show_p(max(values), _relate(tests, '≤'))})"
-    return f"that may be chance ({show_p(min(values), _relate(tests, '≥'))})"
-
-
-def _relate(tests: Sequence[Against], relation: str) -> str:
-    return "=" if len(tests) == 1 else relation
-
-
-def _sign(number: float) -> int:
-    return (number > 0) - (number < 0)
-
-
-# --- the rest
-
-
-def _tell_metrics(
-    comparison: Comparison, metrics: Sequence[Metric]
-) -> Iterator[Finding]:
-    said = []
+def _describe_other_metrics(comparison: "Comparison") -> Finding | None:
+    sentences = []
     winners: dict[str, list[str]] = {}
-    for metric in metrics:
-        ordered = _whole(comparison.ordered(metric))
+    for metric in comparison.metrics[1:]:
+        ordered = _complete(comparison, metric)
         if not ordered:
             continue
-        show = _make_show(metric, ordered)
+        form = comparison.score_format(metric)
         best = _find_best(ordered)
-        told = f"{metric.title}: {_list(ordered[: len(best)], show)}"
+        text = f"{metric.title}: {_list_scores(ordered[: len(best)], form)}"
         place = _find_ours(comparison, ordered)
         if place >= len(best):
-            ours, at = ordered[place]
-            told += f", {ours.title} {show(at)} ({_tell_place(place, ordered)})"
-        clear = [
-            _name(comparison, test.rival)
+            ours = _list_scores(ordered[place : place + 1], form)
+            text += f", {ours} (rank {place + 1} of {len(ordered)})"
+        different = [
+            comparison.title_of(test.rival)
             for test in comparison.tests_of(metric)
             if test.different
         ]
-        if clear:
-            told += f"; a difference to {join_words(clear)} that is more than chance"
-        said.append(f"{told}.")
+        if different:
+            text += f"; lacunet differs significantly from {join_words(different)}"
+        sentences.append(f"{text[:1].upper()}{text[1:]}.")
         winners.setdefault(join_words(best), []).append(metric.title)
-    if said:
-        text = " ".join(f"{each[:1].upper()}{each[1:]}" for each in said)
-        names = [f"{name} by {join_words(titles)}" for name, titles in winners.items()]
-        yield Finding("metrics", f"Best by other scores: {join_words(names)}", text)
+    if not sentences:
+        return None
+    names = [f"{name} by {join_words(titles)}" for name, titles in winners.items()]
+    head = f"Best by other scores: {join_words(names)}"
+    return Finding("metrics", head, " ".join(sentences))
 
 
-def _tell_time(comparison: Comparison) -> Iterator[Finding]:
-    timed = [(m.seconds, m) for m in comparison.methods if m.seconds is not None]
-    if len(timed) < 2:
-        return
-    timed.sort(key=lambda each: each[0])
-    (least, fastest), (most, slowest) = timed[0], timed[-1]
-    text = (
-        f"To fit and to predict once, {fastest.title} takes {_show_seconds(least)} and "
-        f"{slowest.title} {_show_seconds(most)}"
+def _describe_time(comparison: "Comparison") -> Finding | None:
+    timed = sorted(
+        ((each.seconds, each) for each in comparison.methods if each.seconds),
+        key=lambda pair: pair[0],
     )
-    ours = comparison.ours
+    if len(timed) < 2:
+        return None
+    least, fastest = timed[0]
     head = f"{fastest.title} is the fastest"
-    if ours is not None and ours.seconds is not None and ours is not fastest:
-        if ours is not slowest:
-            text += f"; {ours.title} takes {_show_seconds(ours.seconds)}"
-        if ours.seconds > _LONG * least > 0:
-            times = _show_ratio(ours.seconds / least)
-            head += f"; {ours.title} takes {times} times as long"
-    yield Finding("time", head, f"{text} (median over folds, one core each).")
-
-
-def _tell_missing(
-    comparison: Comparison, metric: Metric, column: str
-) -> Iterator[Finding]:
-    ordered = _whole(comparison.ordered(metric, column))
-    if not ordered:
-        return
-    form = choose_format(metric, _means(ordered))
-    (best, _), *rest = ordered
-
-    def tell(method: MethodResult) -> str:
-        with_all = method.scores[metric.key].mean
-        without = method.without[column][metric.key].mean
-        assert without is not None
-        told = f"{method.title} has {show_score(without, form)}"
-        if with_all is None:
-            return told
-        return f"{told} ({show_score(with_all, form)} with it)"
-
-    said = [tell(best)]
     ours = comparison.ours
-    place = _find_ours(comparison, ordered)
-    if ours is not None and place > 0:
-        said.append(f"{tell(ours)}, {_tell_place(place, ordered)}")
-    if len(rest) > 1 and ordered[-1][0] is not ours:
-        said.append(f"{tell(ordered[-1][0])}, the last")
+    if ours is not None and ours.seconds and ours.seconds > _LONG * least:
+        ratio = ours.seconds / least
+        times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
+        head += f"; lacunet takes {times} times as long"
+    shown = [
+        f"{method.title} {show_seconds(seconds)}"
+        for place, (seconds, method) in enumerate(timed)
+        if place in (0, len(timed) - 1) or method is ours
+    ]
+    text = f"Median time to fit and predict on one core: {', '.join(shown)}."
+    return Finding("time", head, text)
+
+
+def _describe_missing(comparison: "Comparison", column: str) -> Finding | None:
+    metric = comparison.metrics[0]
+    ordered = _complete(comparison, metric, column)
+    if not ordered:
+        return None
+    form = comparison.score_format(metric, column)
+
+    def describe(place: int) -> str:
+        method, summary = ordered[place]
+        with_all = method.scores[metric.key].mean
+        text = f"{method.title} {show_score(_mean(summary), form)}"
+        if with_all is not None:
+            text += f" ({show_score(with_all, form)} with it)"
+        return text
+
+    ours, last = _find_ours(comparison, ordered), len(ordered) - 1
+    shown = [describe(0)]
+    if ours > 0:
+        shown.append(f"{describe(ours)}, rank {ours + 1} of {len(ordered)}")
+    if last > 1 and last != ours:
+        shown.append(f"{describe(last)}, the worst")
+    text = f"Without the column: {'; '.join(shown)}."
     tests = comparison.tests_of(metric, column)
-    first = _tell_first(_find_best(ordered), metric)
-    head = f"Where {shorten(column)!r} is missing, {first}"
-    text = f"{'; '.join(said)}."
-    if ours is not None and tests:
-        text += f" {_tell_head(ours.title, comparison, tests)}."
-    yield Finding("missing", head, text)
+    if tests:
+        text += f" {_describe_tests(comparison, tests)}."
+    best = _name_best(_find_best(ordered), metric)
+    head = f"With {shorten(column)!r} missing at prediction, {best}"
+    return Finding("missing", head, text)
 
 
-# --- words
+# --- what several sentences need
 
 
-def _whole(ordered: Ordered) -> Ordered:
-    """Return those that have a score on every fold, and so can be compared."""
-    return [(method, summary) for method, summary in ordered if summary.complete]
+def _complete(
+    comparison: "Comparison", metric: Metric, without: str | None = None
+) -> "Ordered":
+    """Return the methods with a score on every fold, the best first."""
+    return [each for each in comparison.ordered(metric, without) if each[1].complete]
 
 
-def _find_best(ordered: Ordered) -> list[str]:
-    """Return the titles of the best, of several if they are level."""
-    best = ordered[0][1].mean
-    assert best is not None
+def _mean(summary: Summary) -> float:
+    assert summary.mean is not None
+    return summary.mean
+
+
+def _find_best(ordered: "Ordered") -> list[str]:
+    """Return the titles of the best methods: several if they tie."""
+    best = _mean(ordered[0][1])
     return [
         method.title
         for method, summary in ordered
-        if summary.mean is not None and math.isclose(summary.mean, best, rel_tol=1e-12)
+        if math.isclose(_mean(summary), best, rel_tol=1e-12)
     ]
 
 
-def _make_show(metric: Metric, ordered: Ordered) -> Callable[[Summary], str]:
-    form = choose_format(metric, _means(ordered))
-
-    def show(summary: Summary) -> str:
-        assert summary.mean is not None
-        return Estimate(summary.mean, summary.stderr).show(form)
-
-    return show
+def _name_best(best: Sequence[str], metric: Metric) -> str:
+    verb = "has" if len(best) == 1 else "tie for"
+    superlative = "highest" if metric.higher_is_better else "lowest"
+    return f"{join_words(best)} {verb} the {superlative} {metric.title}"
 
 
-def _means(ordered: Ordered) -> list[float | None]:
-    return [summary.mean for _, summary in ordered]
-
-
-def _list(some: Ordered, show: Callable[[Summary], str]) -> str:
-    return join_words([f"{method.title} {show(summary)}" for method, summary in some])
-
-
-def _find_ours(comparison: Comparison, ordered: Ordered) -> int:
-    """Return the place of ours from 0, -1 if it has none."""
+def _find_ours(comparison: "Comparison", ordered: "Ordered") -> int:
+    """Return the place of lacunet from 0, -1 if it has none."""
     methods = [method for method, _ in ordered]
     return methods.index(comparison.ours) if comparison.ours in methods else -1
 
 
-def _tell_place(place: int, ordered: Ordered) -> str:
-    return f"number {place + 1} of {len(ordered)}"
+def _list_scores(some: "Ordered", form: str) -> str:
+    return join_words(
+        [
+            f"{method.title} {show_with_error(_mean(each), each.stderr, form)}"
+            for method, each in some
+        ]
+    )
 
 
-def _tell_first(best: Sequence[str], metric: Metric) -> str:
-    verb = "has" if len(best) == 1 else "share"
-    return f"{join_words(best)} {verb} the {_superlative(metric)} {metric.title}"
+def _show_gain(comparison: "Comparison", test: Against, form: str) -> str:
+    title = comparison.title_of(test.rival)
+    if not test.gain:
+        return title
+    shown = f"{abs(test.gain):{form}}"
+    if float(shown.replace(",", "")) == 0:
+        return f"{title} by less than {shown[:-1]}1"
+    return f"{title} by {show_score(abs(test.gain), form)}"
 
 
-def _superlative(metric: Metric) -> str:
-    return "highest" if metric.higher_is_better else "lowest"
-
-
-def _name(comparison: Comparison, key: str) -> str:
-    return next(each.title for each in comparison.methods if each.key == key)
-
-
-def _show_ratio(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
-
-
-def _show_seconds(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.0f} s"
+def _describe_tests(comparison: "Comparison", tests: Sequence[Against]) -> str:
+    """Return which methods lacunet differs from significantly, as a sentence."""
+    parts = []
+    for word, sign in (("better", 1), ("worse", -1)):
+        side = [test for test in tests if test.different and sign * test.gain > 0]
+        if len(side) == len(tests) > 1:
+            whom = f"all {len(tests)} other methods"
+        elif len(side) < 3:
+            whom = join_words([comparison.title_of(test.rival) for test in side])
+        else:
+            whom = f"{len(side)} of {len(tests)} other methods"
+        if side:
+            parts.append(f"significantly {word} than {whom}")
+    if parts:
+        return f"lacunet is {' and '.join(parts)}"
+    several = len(tests) > 1
+    whom = "any other method" if several else comparison.title_of(tests[0].rival)
+    return f"lacunet does not differ significantly from {whom}"

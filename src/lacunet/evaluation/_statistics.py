@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from lacunet.evaluation._comparison_folds import Folds
-from lacunet.evaluation._comparison_record import OURS, Against, Summary
 from lacunet.evaluation._scores import Metric
 
-# By method, a value for each split or None.
-Values = Mapping[str, Sequence[float | None]]
-
+OURS = "lacunet"
 ALPHA = 0.05
+
+# By method: a value for each fold, None where there is none.
+Values = Mapping[str, Sequence[float | None]]
 
 
 class CorrectedT(NamedTuple):
@@ -41,8 +41,8 @@ class CorrectedT(NamedTuple):
 def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> CorrectedT:
     """Test whether two methods differ on one data set, from a cross-validation.
 
-    The J differences share training rows, so their variance is too small. Nadeau and
-    Bengio (2003) put 1/J + n_test/n_train in place of the 1/J of the usual t-test.
+    The J differences share training rows, so the usual t-test underestimates their
+    variance. Nadeau and Bengio (2003) replace its factor 1/J by 1/J + n_test/n_train.
 
     Parameters
     ----------
@@ -112,27 +112,53 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return corrected
 
 
-def summarize(values: Values, metric: Metric, folds: Folds) -> dict[str, Summary]:
+@dataclass(frozen=True)
+class Summary:
+    """One score of a method over the folds.
+
+    Attributes
+    ----------
+    by_fold : tuple of float or None
+        None where the method failed, or where the score is undefined. Folds of the
+        first repeat come first.
+    mean : float or None
+        Over the folds that have a value; None without any.
+    stderr : float or None
+        Standard error of one cross-validation, for orientation: folds share training
+        rows. More repeats do not make it smaller.
+    rank : float or None
+        Mean rank over folds among the methods that have a value on all; 1 is the best.
+    complete : bool
+        Whether there is a value on each fold that any method has a value on.
+    """
+
+    by_fold: tuple[float | None, ...]
+    mean: float | None
+    stderr: float | None
+    rank: float | None
+    complete: bool
+
+
+def summarize(values: Values, metric: Metric, n_repeats: int) -> dict[str, Summary]:
     """Average one score of all methods over the folds, and rank the methods."""
     numbers = _as_array(values)
-    scored = ~np.isnan(numbers).all(axis=0)  # splits on which any method has a value
-    gaps = np.isnan(numbers[:, scored]).sum(axis=1)
-    complete = (gaps == 0) & scored.any()
+    scored = ~np.isnan(numbers).all(axis=0)  # folds on which any method has a value
+    n_missing = np.isnan(numbers[:, scored]).sum(axis=1)
+    complete = (n_missing == 0) & scored.any()
     ranks = np.full(len(numbers), np.nan)
     if complete.any():
         sign = -1 if metric.higher_is_better else 1
         ordered = stats.rankdata(sign * numbers[np.ix_(complete, scored)], axis=0)
         ranks[complete] = ordered.mean(axis=1)
-    repeats = np.array([split.repeat for split in folds.splits])
     return {
         method: Summary(
-            tuple(given),
-            *_average([row[repeats == each] for each in np.unique(repeats)]),
-            None if math.isnan(ranks[place]) else float(ranks[place]),
-            bool(complete[place]),
+            tuple(values[method]),
+            *_average(np.split(row, n_repeats)),
+            None if math.isnan(rank) else float(rank),
+            bool(whole),
         )
-        for place, ((method, given), row) in enumerate(
-            zip(values.items(), numbers, strict=True)
+        for method, row, rank, whole in zip(
+            values, numbers, ranks, complete, strict=True
         )
     }
 
@@ -140,7 +166,7 @@ def summarize(values: Values, metric: Metric, folds: Folds) -> dict[str, Summary
 def _average(rounds: list[np.ndarray]) -> tuple[float | None, float | None]:
     """Return mean and standard error over repeats of a cross-validation.
 
-    Repeats bring no new rows, so they do not make the standard error smaller: it is
+    Repeats bring no new rows, so they do not make the standard error smaller: it comes
     from the variance over the folds of one repeat.
     """
     known = [each[~np.isnan(each)] for each in rounds]
@@ -148,41 +174,82 @@ def _average(rounds: list[np.ndarray]) -> tuple[float | None, float | None]:
     if not known:
         return None, None
     mean = float(np.mean([each.mean() for each in known]))
-    if max(map(len, known)) == 1:  # one split a repeat: each has test rows of its own
+    if max(map(len, known)) == 1:  # one fold a repeat: all of them, then
         known = [np.concatenate(known)]
     squares = [each.var(ddof=1) / len(each) for each in known if len(each) > 1]
     return mean, math.sqrt(np.mean(squares)) if squares else None
 
 
+@dataclass(frozen=True)
+class Against:
+    """lacunet against another method, on the same folds.
+
+    Attributes
+    ----------
+    rival, metric : str
+        Keys of the other method and of the score.
+    without : str or None
+        The column that was missing in the test rows.
+    gain : float
+        How much better lacunet is in the mean over folds; negative if it is worse,
+        whether the metric is to be high or low.
+    low, high : float
+        The 95% confidence interval of the gain, by the corrected resampled t-test.
+    p : float
+        The p-value of that test.
+    p_holm : float
+        The same, corrected for the number of methods by Holm's method.
+    different : bool
+        Whether ``p_holm`` is at most 0.05.
+    n_folds : int
+        Folds on which both have a value.
+    """
+
+    rival: str
+    metric: str
+    without: str | None
+    gain: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    different: bool
+    n_folds: int
+
+
 def compare_with_ours(
-    values: Values, metric: Metric, folds: Folds, without: str | None = None
+    values: Values,
+    metric: Metric,
+    without: str | None = None,
+    *,
+    n_train: float,
+    n_test: float,
 ) -> list[Against]:
-    """Test our method against each rival with a value on at least two common folds."""
+    """Test lacunet against each method with a value on at least two common folds."""
     if OURS not in values:
         return []
     numbers = dict(zip(values, _as_array(values), strict=True))
+    ours = numbers.pop(OURS)
     sign = 1 if metric.higher_is_better else -1
     tests: dict[str, CorrectedT] = {}
     for rival, scores in numbers.items():
-        gains = sign * (numbers[OURS] - scores)
+        gains = sign * (ours - scores)
         gains = gains[~np.isnan(gains)]
-        if rival != OURS and len(gains) > 1:
-            tests[rival] = corrected_t(
-                gains, n_train=folds.n_train, n_test=folds.n_test
-            )
-    corrected = holm([test.p for test in tests.values()]).tolist() if tests else []
+        if len(gains) > 1:
+            tests[rival] = corrected_t(gains, n_train=n_train, n_test=n_test)
     found = []
+    corrected = holm([test.p for test in tests.values()]).tolist()
     for (rival, test), p_holm in zip(tests.items(), corrected, strict=True):
         half = test.stderr * float(stats.t.isf(ALPHA / 2, test.df))
         found.append(
             Against(
-                rival,
-                metric.key,
-                without,
-                test.mean,
-                test.mean - half,
-                test.mean + half,
-                test.p,
+                rival=rival,
+                metric=metric.key,
+                without=without,
+                gain=test.mean,
+                low=test.mean - half,
+                high=test.mean + half,
+                p=test.p,
                 p_holm=p_holm,
                 different=p_holm <= ALPHA,
                 n_folds=test.df + 1,
@@ -192,5 +259,5 @@ def compare_with_ours(
 
 
 def _as_array(values: Values) -> NDArray[np.float64]:
-    """Return the scores of shape (methods, splits), NaN where there is none."""
-    return np.array(list(values.values()), dtype=np.float64).reshape(len(values), -1)
+    """Return the scores of shape (methods, folds), NaN where there is none."""
+    return np.array(list(values.values()), dtype=np.float64)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lacunet._text import shorten
 from lacunet.evaluation import Comparison, MethodResult, Metric
-from lacunet.evaluation._comparison_record import OURS
+from lacunet.evaluation._statistics import OURS
 from lacunet.report._blocks import (
     Block,
     Column,

@@ -52,7 +52,7 @@ def _tell_rows(comparison: Comparison) -> str:
     told = (
         f"{show_count(comparison.n_rows, 'row')} with a target and "
         f"{show_count(comparison.n_columns, 'column')} beside it; "
-        f"{show_percent(comparison.share_missing)} of their cells are missing."
+        f"{show_percent(comparison.fraction_missing)} of their cells are missing."
     )
     if comparison.classes:
         n_classes = len(comparison.classes)

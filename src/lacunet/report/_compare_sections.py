@@ -3,15 +3,9 @@
 from collections.abc import Collection
 
 from lacunet._text import show_percent
-from lacunet.evaluation import (
-    Comparison,
-    MethodResult,
-    Metric,
-    Summary,
-    choose_format,
-    show_score,
-)
-from lacunet.evaluation._comparison_record import OURS
+from lacunet.evaluation import Comparison, MethodResult, Metric, Summary
+from lacunet.evaluation._statistics import OURS
+from lacunet.evaluation._words import choose_format, show_score
 from lacunet.report._blocks import (
     Block,
     Column,
@@ -88,7 +82,7 @@ def tell_size(comparison: Comparison) -> str:
     methods = show_count(len(comparison.methods), "method")
     rows = show_count(comparison.n_rows, "row")
     columns = show_count(comparison.n_columns, "column")
-    share = show_percent(comparison.share_missing)
+    share = show_percent(comparison.fraction_missing)
     return f"{methods} on {rows} and {columns}, {share} of the cells missing"
 
 

@@ -152,35 +152,3 @@ def test_alpha_decides_what_is_different_and_what_is_enough():
 def test_wrong_arguments_are_refused(table, options, message):
     with pytest.raises(ValueError, match=message):
         compare_pairs(table, **options)
-
-
-# --- Holm
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
-        ([0.04, 0.01, 0.03], [0.06, 0.03, 0.06]),
-        ([0.5, 0.6], [1, 1]),
-        ([0.01, 0.01], [0.02, 0.02]),
-        ([0.2], [0.2]),
-        ([], []),
-    ],
-)
-def test_holm_computed_by_hand(given, expected):
-    np.testing.assert_allclose(holm(given), expected)
-
-
-def test_holm_lies_between_no_correction_and_bonferroni_and_keeps_the_order():
-    p_values = np.random.RandomState(0).uniform(size=20) ** 3
-    corrected = holm(p_values)
-    assert (corrected >= p_values).all()
-    assert (corrected <= np.minimum(20 * p_values, 1)).all()
-    assert (np.diff(corrected[np.argsort(p_values)]) >= 0).all()
-
-
-@pytest.mark.parametrize("wrong", [[0.5, 1.5], [-0.1], [np.nan], 0.5, [[0.5]]])
-def test_holm_refuses_what_are_no_p_values(wrong):
-    with pytest.raises(ValueError, match="numbers from 0 to 1"):
-        holm(wrong)
