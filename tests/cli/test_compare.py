@@ -3,7 +3,7 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.cli._compare import _shown, tell_scores
+from lacunet.cli._compare import _show_progress
 from lacunet.cli._terminal import Terminal
 
 METHODS = ("--methods", "hgb,mean", "--folds", 2, "--jobs", 1)
@@ -14,7 +14,7 @@ def table(tmp_path):
     return save_csv(make_table().drop(columns="id"), tmp_path / "t.csv")
 
 
-def test_a_person_reads_who_is_ahead(call, table):
+def test_a_person_reads_which_method_is_best(call, table):
     result = call("compare", table, "--target", "cost", *METHODS)
     assert result.exit_code == 0, result.output
     for title in ("HistGradientBoosting", "mean"):
@@ -26,24 +26,26 @@ def test_a_person_reads_who_is_ahead(call, table):
 
 
 def test_a_terminal_has_a_bar_in_place_of_lines(screen, capsys):
-    with _shown(Terminal()) as on_fold:
+    with _show_progress(Terminal()) as on_fold:
         on_fold(1, 4, "hgb", 0, {"accuracy": 0.5})
-        on_fold(2, 4, "mean", 0, {"accuracy": 0.25})
-    assert "2/4, last mean, fold 0: accuracy 0.2500" in screen.getvalue()
+        on_fold(2, 4, "mean", 0, {"accuracy": 0.0, "auc": None})
+    # A score of zero is no failure.
+    assert "2/4, last mean, fold 1: accuracy 0.0000" in screen.getvalue()
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_score_of_zero_is_no_failure():
-    assert tell_scores({"accuracy": 0.0, "auc": None}) == "accuracy 0.0000"
-    assert tell_scores({}) == "failed"
+def test_a_method_that_failed_is_shown_as_such(capsys):
+    with _show_progress(Terminal()) as on_fold:
+        on_fold(1, 4, "hgb", 0, {})
+    assert capsys.readouterr().err == "1/4: hgb, fold 1: failed\n"
 
 
 def test_a_script_reads_json(call, table):
     result = call("compare", table, "--target", "ill", *METHODS, "--json")
-    told = json.loads(result.stdout)
-    assert told["table"] == "t.csv"
-    assert [method["key"] for method in told["methods"]] == ["hgb", "mean"]
-    assert told["n_folds"] == 2
+    answer = json.loads(result.stdout)
+    assert answer["table"] == "t.csv"
+    assert [method["key"] for method in answer["methods"]] == ["hgb", "mean"]
+    assert answer["n_folds"] == 2
 
 
 def test_columns_are_hidden_at_prediction(call, table):

@@ -4,17 +4,8 @@ from dataclasses import replace
 import pytest
 from own_comparisons import make_comparison
 
-from lacunet.report import _blocks_page as _page
-from lacunet.report import write_comparison
-from lacunet.report._blocks import Fold, Pictures, Sheet
-from lacunet.report._compare import make_page
-from lacunet.report._compare_missing import make_missing_section
-from lacunet.report._compare_protocol import make_protocol_section
-from lacunet.report._compare_sections import (
-    make_rivals_section,
-    make_scores_section,
-    time_tells,
-)
+from lacunet.report import _compare, _page, write_comparison
+from lacunet.report._compare import find_front
 
 EVIL = "<script>alert(1)</script>"
 OURS = [0.50, 0.52, 0.48, 0.51]
@@ -25,13 +16,7 @@ HIDDEN = {
     EVIL: {key: [0.7, 0.72, 0.71, 0.73] for key in VALUES} | {"hgb": [2.0, 3, 2, 3]}
 }
 SECONDS = {"lacunet": 12.0, "knn": 1.0, "hgb": 0.1, "mice": 9.0}
-HEADINGS = [
-    "Scores",
-    "Against each rival",
-    "Time",
-    "Missing at prediction",
-    "Protocol",
-]
+HEADINGS = ["Scores", "Differences", "Time", "Missing at prediction", "Protocol"]
 
 
 def make(values=VALUES, **changes):
@@ -44,7 +29,7 @@ def found():
     made = make(classes=(EVIL, "'\"&"))
     first, *rest = made.methods
     warned = replace(first, warnings=(f"beware of {EVIL}",))
-    return replace(made, methods=(warned, *rest), notes=(*made.notes, f"mind {EVIL}"))
+    return replace(made, methods=(warned, *rest), notes=(*made.notes, f"note {EVIL}"))
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +43,32 @@ def page(html, parse):
     return parse(html)
 
 
-def drawings(html):
-    return re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+@pytest.fixture(scope="module")
+def words(page):
+    return " ".join(page.text.split())
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Leave the drawings out, which take most of the time."""
-    for name in (
-        "_compare_sections.draw_folds",
-        "_compare_sections.draw_gains",
-        "_compare_sections.draw_time",
-        "_compare_missing.draw_losses",
-    ):
-        monkeypatch.setattr(f"lacunet.report.{name}", lambda *_, **__: "")
+def context(monkeypatch):
+    """Return what a page shows, but for the drawings, which take most of the time."""
+    for name in ("folds", "gains", "time", "losses"):
+        monkeypatch.setattr(_compare, f"_draw_{name}", lambda *_: "")
+    return lambda comparison: _compare._make_context(comparison, "t")
+
+
+@pytest.fixture
+def write(context, tmp_path, parse):
+    """Return the page of a comparison, without drawings."""
+
+    def write(comparison):
+        path = write_comparison(comparison, tmp_path / "out.html", force=True)
+        return parse(path.read_text("utf-8"))
+
+    return write
+
+
+def drawings(html):
+    return re.findall(r"<svg.*?</svg>", html, re.DOTALL)
 
 
 # --- the page
@@ -80,7 +77,7 @@ def undrawn(monkeypatch):
 def test_sections_follow_each_other_and_are_linked_to(page):
     assert page.titles("h2") == ["Summary", *HEADINGS]
     inner = {link[1:] for link in page.links if link.startswith("#")}
-    assert {"scores", "against-each-rival", "time", "missing-at-prediction"} <= inner
+    assert {"scores", "differences", "time", "missing-at-prediction"} <= inner
     assert inner <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
 
@@ -92,17 +89,18 @@ def test_the_page_needs_no_other_file_and_runs_nothing(html, page):
     assert "url(" not in html.replace("url(#", "")
 
 
-def test_names_that_look_like_markup_are_text_everywhere(html, page):
+def test_names_that_look_like_markup_are_text_everywhere(html, page, words):
     assert "<script" not in html
     assert page.titles("h1") == [f"y of {EVIL}.csv"]
-    words = " ".join(page.text.split())
-    # The column in findings, titles and sheets; a class; a warning; a note.
-    assert f"Where '{EVIL}' is missing" in words
-    assert f"Without {EVIL}" in words
-    assert f"without {EVIL}" in words
-    assert f"2 classes: '{EVIL}'" in words
-    assert f"beware of {EVIL}" in words
-    assert f"mind {EVIL}" in words
+    for text in (
+        f"With '{EVIL}' missing at prediction",  # in a finding
+        f"Without {EVIL}",  # above a drawing
+        f"without {EVIL}",  # in a table
+        f"2 classes: '{EVIL}'",
+        f"beware of {EVIL}",
+        f"note {EVIL}",
+    ):
+        assert text in words
     assert any("&lt;script&gt;" in drawing for drawing in drawings(html))
 
 
@@ -115,8 +113,7 @@ def test_all_drawings_are_there_and_have_no_colours_of_their_own(html):
         assert "#0102" not in drawing
 
 
-def test_findings_and_notes_are_in_the_page(found, page):
-    words = " ".join(page.text.split())
+def test_findings_and_notes_are_in_the_page(found, words):
     for finding in found.findings:
         assert finding.head in words
         assert finding.text in words
@@ -124,26 +121,42 @@ def test_findings_and_notes_are_in_the_page(found, page):
         assert note in words
 
 
-def test_the_same_comparison_gives_the_same_page():
+def test_the_protocol_has_rows_folds_failures_and_versions(words, write):
+    for text in (
+        "40 rows with a target and 2 columns",
+        "4 folds, shuffled, stratified by class, seed 0: about 30 rows to train on and "
+        "10 rows to test on",
+        "k-nn and mice impute the missing values; the same network",
+        "Versions lacunet 1.2.3.",
+        "mice 2 ValueError: too bad",
+    ):
+        assert text in words
+    plain = make({"hgb": OURS, "knn": WORSE}, hidden=None, n_repeats=3, seed=None)
+    text = " ".join(write(plain).text.split())
+    assert "4 folds in 3 repeats, shuffled, stratified by class: about" in text
+    assert "Nadeau" not in text
+    assert "k-nn imputes the" in text
+
+
+def test_the_same_comparison_gives_the_same_page(tmp_path):
     small = make({"lacunet": OURS}, hidden=None, task="regression")
-    first, second = (_page.render_page(make_page(small, "t")) for _ in range(2))
+    first, second = (
+        write_comparison(small, tmp_path / name).read_text("utf-8") for name in "ab"
+    )
     assert first == second
     assert "<svg" in first
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_file_that_is_there_is_kept_unless_force_is_given(tmp_path):
+def test_a_file_that_is_there_is_kept_unless_force_is_given(write, tmp_path):
     path = tmp_path / "out.html"
     path.write_text("mine", "utf-8")
     with pytest.raises(FileExistsError, match="which exists"):
-        write_comparison(None, path)  # told before any work
+        write_comparison(None, path)  # before any work
     assert path.read_text("utf-8") == "mine"
-    small = make({"hgb": OURS}, hidden=None)
-    assert write_comparison(small, path, force=True) == path
-    assert "<html" in path.read_text("utf-8")
+    assert "html" in write(make({"hgb": OURS}, hidden=None)).tags
 
 
-def test_without_the_packages_the_error_says_which(found, tmp_path, monkeypatch):
+def test_without_the_packages_the_error_names_them(found, tmp_path, monkeypatch):
     def refuse(name):
         raise ImportError(name)
 
@@ -171,174 +184,219 @@ def test_without_the_packages_the_error_says_which(found, tmp_path, monkeypatch)
     ],
     ids=["alone", "without ours", "all failed", "too few folds"],
 )
-@pytest.mark.usefixtures("undrawn")
-def test_odd_comparisons_have_a_page(values, options, headings, parse):
-    page = parse(_page.render_page(make_page(make(values, **options), "t")))
+def test_odd_comparisons_have_a_page(values, options, headings, write):
+    page = write(make(values, **options))
     assert page.titles("h2") == ["Summary", *headings]
     inner = {link[1:] for link in page.links if link.startswith("#")}
     assert inner <= set(page.ids)
 
 
-# --- sections
+# --- tables
 
 
-def line_of(sheet, title):
-    (line,) = (each for each in sheet.lines if each.title == title)
-    return [entry.text for entry in line.entries]
+def texts(row):
+    cells = row["cells"] if isinstance(row, dict) else row
+    return [cell["text"] if isinstance(cell, dict) else cell for cell in cells]
 
 
-def sheets_of(section):
-    for block in section.blocks:
-        yield from [block] if isinstance(block, Sheet) else getattr(block, "blocks", ())
+def cells_of(rows, title):
+    (row,) = (row for row in rows if row["cells"][0] == title)
+    return row["cells"]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_the_best_complete_method_is_bold_and_ours_is_marked(found):
-    sheet = next(sheets_of(make_scores_section(found)))
-    titles = [line.title for line in sheet.lines]
+def test_the_best_complete_method_is_bold_and_ours_is_marked(found, context):
+    rows = context(found)["scores"]
     # The one that failed on a fold has the lowest mean, and comes last.
-    assert titles[:4] == ["HistGradientBoosting", "lacunet", "k-nn", "mice"]
-    strong = [[entry.strong for entry in line.entries[:3]] for line in sheet.lines]
-    assert strong == [[True] * 3, *[[False] * 3] * 4]
-    assert [line.title for line in sheet.lines if line.accent] == ["lacunet"]
-    marks = [line.entries[0].mark for line in sheet.lines]
-    assert marks == ["", "", "", "*", ""]
-    assert sheet.notes[0].text.startswith("Failed on some folds")
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_nothing_is_bold_if_all_failed_somewhere():
-    made = make({"lacunet": [0.1, None], "hgb": [None, 0.1]}, hidden=None)
-    sheet = next(sheets_of(make_scores_section(made)))
-    entries = [entry for line in sheet.lines for entry in line.entries]
-    assert not any(entry.strong for entry in entries)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_scores_stand_with_errors_times_and_tests(found):
-    sheet = next(sheets_of(make_scores_section(found)))
-    entries = {line.title: line.entries for line in sheet.lines}
-    assert entries["lacunet"][0].text == "0.502"
-    assert entries["lacunet"][0].error == "± 0.009"
-    assert line_of(sheet, "lacunet")[3:] == ["2.0", "12 s", "–", "–"]
-    assert line_of(sheet, "k-nn")[3:6] == ["3.0", "1.00 s", "+0.102"]
-    assert entries["k-nn"][5].tone == "better"
-    assert entries["HistGradientBoosting"][5].text == "−0.102"
-    assert entries["HistGradientBoosting"][5].tone == "worse"
-    assert entries["mice"][5].tone in ("", "worse")
-    assert line_of(sheet, "no columns: shares of the classes")[0] == "0.693"
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_single_folds_are_shown_on_demand(found):
-    (fold,) = (b for b in make_scores_section(found).blocks if isinstance(b, Fold))
-    (sheet,) = fold.blocks
-    assert [group.title for group in sheet.groups] == ["log-loss", "accuracy", "AUC"]
-    assert [entry.text for entry in sheet.groups[0].lines[3].entries] == [
-        "0.300",
-        "–",
-        "0.300",
-        "0.300",
-    ]
-    assert [column.title for column in sheet.columns][-1] == "fold 4"
-    repeated = replace(found, n_folds=2, n_repeats=2)
-    (fold,) = (b for b in make_scores_section(repeated).blocks if isinstance(b, Fold))
-    last = fold.blocks[0].columns[-1]
-    assert (last.title, last.group) == ("fold 2", "repeat 2")
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_tests_are_given_for_every_score(found):
-    (sheet,) = sheets_of(make_rivals_section(found))
-    assert [line.title for line in sheet.lines] == [
-        "k-nn",
+    assert [row["cells"][0] for row in rows] == [
         "HistGradientBoosting",
+        "lacunet",
+        "k-nn",
         "mice",
+        "constant prediction",
     ]
-    assert [title for title, _ in sheet.heads] == ["log-loss", "accuracy", "AUC"]
-    p, p_holm = (float(text) for text in line_of(sheet, "mice")[1:3])
+    strong = [[cell["strong"] for cell in row["cells"][1:4]] for row in rows[:4]]
+    assert strong == [[True] * 3, *[[False] * 3] * 3]
+    assert [row["cells"][0] for row in rows[:4] if row["accent"]] == ["lacunet"]
+    assert texts(rows[3])[1] == "0.300*"
+
+
+def test_nothing_is_bold_if_all_failed_somewhere(context):
+    made = make({"lacunet": [0.1, None], "hgb": [None, 0.1]}, hidden=None)
+    rows = context(made)["scores"][:2]
+    assert not any(cell["strong"] for row in rows for cell in row["cells"][1:4])
+
+
+def test_scores_stand_with_errors_times_and_tests(found, context):
+    rows = context(found)["scores"]
+    ours, trees = cells_of(rows, "lacunet"), cells_of(rows, "HistGradientBoosting")
+    assert (ours[1]["text"], ours[1]["error"]) == ("0.502", "± 0.009")
+    assert ours[4:] == ["2.0", "12 s", "–", "–"]
+    assert cells_of(rows, "k-nn")[4:7] == [
+        "3.0",
+        "1.00 s",
+        {"text": "+0.102", "tone": "better"},
+    ]
+    assert trees[6] == {"text": "−0.102", "tone": "worse"}
+    assert cells_of(rows, "constant prediction")[1] == "0.693"
+
+
+def test_asterisks_are_explained_where_they_are(words, write):
+    assert "* Failed on some folds" in words
+    values = {"lacunet": OURS, "knn": WORSE}
+    assert "* Failed" not in write(make(values, hidden=None)).text
+    hidden = {"a": {"lacunet": [0.7] * 4, "knn": [0.6, None, None, 0.6]}}
+    assert write(make(values, hidden=hidden)).text.count("* Failed") == 3
+
+
+def test_single_folds_are_shown(found, context):
+    made = context(found)
+    assert list(made["folds"]) == ["Log-loss", "Accuracy", "AUC"]
+    assert texts(made["folds"]["Log-loss"][3])[1:] == ["0.300", "–", "0.300", "0.300"]
+    assert made["fold_names"][-1] == "fold 4"
+    repeated = context(replace(found, n_folds=2, n_repeats=2))
+    assert repeated["fold_names"][-1] == "repeat 2, fold 2"
+
+
+def test_tests_are_given_for_every_score(found, context):
+    tests = context(found)["tests"]
+    assert list(tests) == ["Log-loss", "Accuracy", "AUC"]
+    rows = {row[0]: texts(row) for row in tests["Log-loss"]}
+    assert list(rows) == ["k-nn", "HistGradientBoosting", "mice"]
+    p, p_holm = map(float, rows["mice"][2:])
     assert p <= p_holm
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_difference_of_nothing_has_no_sign():
-    made = make({"lacunet": OURS, "hgb": OURS}, hidden=None)
-    sheet = next(sheets_of(make_scores_section(made)))
-    assert line_of(sheet, "HistGradientBoosting")[5] == "±0"
+def test_a_difference_of_zero_has_no_sign(context):
+    made = make({"lacunet": OURS, "hgb": OURS}, hidden={"a": VALUES})
+    (row,) = context(made)["tests"]["Log-loss"]
+    assert row == ["HistGradientBoosting", {"text": "±0", "tone": ""}, "1", "1"]
+    (_, [(_, rows)]), *_ = context(made)["missing"]
+    assert cells_of(rows, "lacunet")[3] == {"text": "±0", "tone": ""}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "tells"),
-    [
-        ({"lacunet": 1.0, "knn": 1.0, "hgb": 2.9}, False),
-        ({"lacunet": 1.0, "knn": 1.0, "hgb": 3.1}, True),
-    ],
-)
-def test_time_is_drawn_if_it_differs(seconds, tells):
-    values = {"lacunet": OURS, "knn": WORSE, "hgb": BETTER}
-    assert time_tells(make(values, hidden=None, seconds=seconds)) == tells
-    failed = values | {"hgb": [0.1, None, 0.1, 0.1]}
-    assert not time_tells(make(failed, hidden=None, seconds=seconds))
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_hidden_columns_stand_beside_all_columns(found):
-    section = make_missing_section(found)
-    assert isinstance(section.blocks[0], Pictures)
-    sheet, *others = sheets_of(section)
-    assert line_of(sheet, "HistGradientBoosting")[:4] == [
+def test_hidden_columns_stand_beside_all_columns(found, context):
+    (title, [(column, rows)]), (_, [(_, accuracies)]), _ = context(found)["missing"]
+    assert (title, column) == ("Log-loss", EVIL)
+    assert texts(rows[-1])[:5] == [
+        "HistGradientBoosting",
         "0.400",
         "2.500",
         "+2.100",
         "+1.785",
     ]
-    entries = sheet.lines[0].entries
-    assert sheet.lines[0].title == "lacunet"  # the best without the column
-    assert (entries[1].strong, entries[2].tone) == (True, "worse")
-    assert [title for title, _ in sheet.heads] == ["", f"without {EVIL}"]
-    assert len(others) == 2
-    accuracy = others[0].lines[0].entries[2]
-    assert (accuracy.text[0], accuracy.tone) == ("−", "worse")
+    ours = rows[0]["cells"]  # the best without the column
+    assert (ours[0], ours[2]["strong"], ours[3]["tone"]) == ("lacunet", True, "worse")
+    change = accuracies[0]["cells"][3]
+    assert (change["text"][0], change["tone"]) == ("−", "worse")
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_hidden_columns_without_ours_have_no_tests():
+def test_hidden_columns_without_ours_have_no_tests(context):
     values = {"hgb": OURS, "knn": WORSE}
-    made = make(values, hidden={"a": values})
-    sheet = next(sheets_of(make_missing_section(made)))
-    assert [column.title for column in sheet.columns] == [
-        "all columns",
-        "score",
-        "change",
-    ]
-    assert line_of(sheet, "k-nn")[2] == "±0"
+    (_, [(_, rows)]), *_ = context(make(values, hidden={"a": values}))["missing"]
+    assert {len(row["cells"]) for row in rows} == {4}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_methods_that_fail_without_a_column_are_marked():
-    values = {"lacunet": OURS, "knn": WORSE}
-    hidden = {"a": {"lacunet": [0.7] * 4, "knn": [0.6, None, None, 0.6]}}
-    sheet = next(sheets_of(make_missing_section(make(values, hidden=hidden))))
-    marks = {line.title: line.entries[1].mark for line in sheet.lines}
-    assert marks == {"lacunet": "", "k-nn": "*"}
-    assert sheet.notes[0].mark == "*"
-    whole = next(sheets_of(make_scores_section(make(values, hidden=hidden))))
-    assert whole.notes == ()
+@pytest.mark.parametrize(("slowest", "shown"), [(2.9, False), (3.1, True)])
+def test_time_is_drawn_if_it_differs(slowest, shown, context):
+    values = {"lacunet": OURS, "knn": WORSE, "hgb": BETTER}
+    seconds = {"lacunet": 1.0, "knn": 1.0, "hgb": slowest}
+    made = make(values, hidden=None, seconds=seconds)
+    assert ("Time" in context(made)["sections"]) == shown
+    failed = make(values | {"hgb": [0.1, None, 0.1, 0.1]}, seconds=seconds)
+    assert "Time" not in context(failed)["sections"]
 
 
-def test_the_protocol_tells_rows_folds_failures_and_versions(found):
-    section = make_protocol_section(found)
-    told = {point.lead: point.text for point in section.blocks[0].points}
-    assert "40 rows with a target and 2 columns" in told["Rows"]
-    assert told["Folds"].startswith("4 folds, shuffled, stratified by class, seed 0")
-    assert "30 rows to learn from and 10 rows to test on" in told["Folds"]
-    assert "Behind k-nn and mice stands the same network" in told["Methods"]
-    assert told["Versions"] == "lacunet 1.2.3."
-    failed, warned = section.blocks[1:]
-    (line,) = failed.blocks[0].lines
-    assert [entry.text for entry in line.entries] == ["2", "", "ValueError: too bad"]
-    assert warned.blocks[0].lines[0].entries[0].text == f"beware of {EVIL}"
-    plain = make({"hgb": OURS, "knn": WORSE}, hidden=None, n_repeats=3, seed=None)
-    points = make_protocol_section(plain).blocks[0].points
-    assert [point.lead for point in points] == ["Rows", "Folds", "Methods", "Versions"]
-    assert points[1].text.startswith("4 folds, 3 times, shuffled, stratified by class:")
+# --- drawings
+
+
+def texts_of(svg):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def place_of(svg, text):
+    """Return where a text stands."""
+    (found,) = re.findall(rf"<text([^>]*)>{re.escape(text)}</text>", svg)
+    moved = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", found)
+    plain = re.search(r' x="([-\d.]+)" y="([-\d.]+)"', found)
+    return tuple(map(float, (moved or plain).groups()))
+
+
+def test_folds_are_drawn_from_top_to_bottom_with_ours_in_colour():
+    made = make({"lacunet": OURS, "knn": WORSE}, hidden=None)
+    svg = _compare._draw_folds(made, made.metrics[0])
+    assert place_of(svg, "lacunet")[1] < place_of(svg, "k-nn")[1]
+    assert "var(--accent)" in svg
+    others = make({"hgb": OURS, "knn": WORSE}, hidden=None)
+    assert "var(--accent)" not in _compare._draw_folds(others, made.metrics[0])
+
+
+def test_a_constant_prediction_is_drawn_if_it_is_near():
+    for values, drawn in (
+        ([0.5, 0.6, 0.7, 0.6], True),
+        ([0.001, 0.002, 0.001, 0.002], False),
+    ):
+        made = make({"lacunet": values}, hidden=None)
+        svg = _compare._draw_folds(made, made.metrics[0])
+        assert ("constant prediction" in texts_of(svg)) == drawn
+
+
+def test_gains_have_a_colour_if_they_are_significant():
+    def draw(**values):
+        made = make({"lacunet": OURS, **values}, hidden=None)
+        return _compare._draw_gains(made, made.metrics[0])
+
+    better, worse = draw(knn=WORSE), draw(hgb=BETTER)
+    assert {"other method better", "lacunet better"} <= set(texts_of(better))
+    assert ("var(--third)" in better, "var(--second)" in better) == (True, False)
+    assert ("var(--third)" in worse, "var(--second)" in worse) == (False, True)
+    like = draw(mean=[0.49, 0.53, 0.47, 0.52])
+    assert not re.search(r"var\(--(second|third)\)", like)
+
+
+POINTS = [(0.1, 0.8), (10.0, 0.4), (11.0, 0.9)]
+
+
+def test_the_front_is_what_no_other_beats():
+    assert find_front(POINTS, higher_is_better=False) == POINTS[:2]
+    assert find_front(POINTS, higher_is_better=True) == [POINTS[0], POINTS[2]]
+    same = [*POINTS, (0.1, 0.7)]
+    assert find_front(same, higher_is_better=False) == [(0.1, 0.7), POINTS[1]]
+
+
+def test_better_methods_are_higher_and_faster_ones_further_left():
+    values = {"hgb": [0.5] * 4, "lacunet": [0.2] * 4, "mean": [0.6] * 4}
+    seconds = {"hgb": 0.1, "lacunet": 10.0, "mean": 11.0}
+    svg = _compare._draw_time(make(values, hidden=None, seconds=seconds))
+    titles = ("HistGradientBoosting", "lacunet", "mean")
+    trees, ours, mean = (place_of(svg, title) for title in titles)
+    assert trees[0] < ours[0]
+    assert ours[1] < mean[1]
+    assert {"0.1", "1", "10"} <= set(texts_of(svg))
+
+
+def test_labels_keep_clear_of_each_other():
+    keys = ("mean", "mean+indicator", "knn", "mice", "gmm")
+    values = dict.fromkeys(keys, [0.5] * 4) | {"lacunet": [0.1] * 4}
+    seconds = {key: 1 + 0.01 * place for place, key in enumerate(keys)}
+    made = make(values, hidden=None, seconds={**seconds, "lacunet": 50.0})
+    svg = _compare._draw_time(made)
+    boxes = []
+    for title in map(made.title_of, keys):
+        x, y = place_of(svg, title)
+        anchor = re.search(rf"text-anchor: (\w+)[^>]*>{re.escape(title)}<", svg)[1]
+        width = 5 * len(title)  # points, roughly
+        left = x - width * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        for other_left, other_right, other_y in boxes:
+            apart = left >= other_right or other_left >= left + width
+            assert apart or abs(y - other_y) > 6
+        boxes.append((left, left + width, y))
+
+
+def test_losses_have_two_ends_and_a_short_name():
+    hidden = {"<b>" + "x" * 60: VALUES}
+    svg = _compare._draw_losses(make(hidden=hidden), next(iter(hidden)), "n")
+    assert "all columns" in texts_of(svg)
+    assert any(text.startswith("without &lt;b&gt;xx") for text in texts_of(svg))
+    assert max(map(len, texts_of(svg))) < 50
+    # The hollow dot of each line, and that of the legend.
+    assert svg.count("fill: var(--paper)") >= 5

@@ -1,4 +1,4 @@
-"""``lacunet compare``: methods on one's own table."""
+"""``lacunet compare``: methods compared on a table."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,16 +20,16 @@ from lacunet.cli._tables import (
 from lacunet.cli._terminal import Terminal, check_free, common_options
 
 if TYPE_CHECKING:
-    from lacunet.evaluation import Comparison, MethodResult, Metric, Task
+    from lacunet.evaluation import Comparison, Task
     from lacunet.tables import ReadOptions
 
 _HELP = """Compare methods on a table by cross-validation.
 
-Ours, mean with indicators, nearest neighbours and MICE in front of the same network,
-and boosted trees of four libraries, as far as they are installed. All at their
-defaults, on the same folds. With --drop-at-test also how each does when a column that
-was there in training is missing at prediction. TABLE is CSV or Parquet; - is standard
-input."""
+lacunet; mean imputation with indicators, nearest neighbours and MICE in front of the
+same network; boosted trees of four libraries, as far as they are installed. All with
+their default parameters, on the same folds. With --drop-at-test also how each does when
+a column that was there in training is missing at prediction. TABLE is CSV or Parquet; -
+is standard input."""
 _EXAMPLES = """\b
 Examples:
   lacunet compare patients.csv --target ill
@@ -44,28 +44,28 @@ Examples:
 @click.option(
     "--methods",
     callback=split_names,
-    help="Some of them, with commas between: lacunet, mean+indicator, knn, mice, hgb, "
-    "lightgbm, xgboost, catboost, and all others of the paper.  [default: these eight]",
+    help="Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
+    "xgboost, catboost, mean, gmm, neumiss, paper.  [default: the first eight]",
 )
 @click.option(
     "--folds",
     type=click.IntRange(min=2),
     default=5,
     show_default=True,
-    help="Of the cross-validation.",
+    help="Number of folds.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Number of cross-validations, with other folds.",
+    help="Number of cross-validations, each with other folds.",
 )
 @click.option(
     "--drop-at-test",
     multiple=True,
     metavar="NAME",
-    help="A column that is hidden in the test rows. May be given again.",
+    help="A column to hide in the test rows. May be given again.",
 )
 @click.option("-o", "--output", type=page_type, help="Also write a page, in HTML.")
 @jobs_option
@@ -98,7 +98,7 @@ def compare(
     with open_table(table, reading) as file:
         name = file.short_name
         parts = split_target(file.read(), target, task)
-    with _shown(terminal) as on_fold:
+    with _show_progress(terminal) as on_fold:
         found = compare_methods(
             parts.X,
             parts.y,
@@ -111,7 +111,16 @@ def compare(
             n_jobs=jobs,
             on_fold=on_fold,
         )
-    tell_comparison(terminal, found)
+    for column in (None, *found.drop_at_test):
+        terminal.say()
+        if column is not None:
+            terminal.say(f"With {column!r} missing in the test rows:")
+        _print_scores(terminal, found, column)
+    terminal.say()
+    for finding in found.findings:
+        terminal.say(f"- {finding.head}. {finding.text}")
+    for note in found.notes:
+        terminal.note(note)
     if output is not None:
         from lacunet.report import write_comparison
 
@@ -122,96 +131,47 @@ def compare(
 
 
 @contextmanager
-def _shown(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
+def _show_progress(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
     """Show how many fits are done: a bar at a terminal, else a line for each."""
     from rich.progress import BarColumn, Progress, TextColumn
 
-    def told(method: str, fold: int, scores: Mapping[str, float | None]) -> str:
-        return f"{method}, fold {fold}: {tell_scores(scores)}"
+    def describe(method: str, fold: int, scores: Mapping[str, float | None]) -> str:
+        shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
+        return f"{method}, fold {fold + 1}: {', '.join(shown) or 'failed'}"
 
     console = terminal.live_console()
     if console is None:
-        yield lambda done, total, *fit: terminal.note(f"{done}/{total}: {told(*fit)}")
+        yield lambda done, total, *fit: terminal.note(
+            f"{done}/{total}: {describe(*fit)}"
+        )
         return
     parts = (BarColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*parts, console=console, transient=True) as bar:
         task = bar.add_task("comparing", total=None)
 
         def on_fold(done: int, total: int, *fit: Any) -> None:
-            line = f"{done}/{total}, last {told(*fit)}"
+            line = f"{done}/{total}, last {describe(*fit)}"
             bar.update(task, completed=done, total=total, description=line)
 
         yield on_fold
 
 
-def tell_scores(scores: Mapping[str, float | None]) -> str:
-    """Return scores in words.
+def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
+    """Print the scores in eighty columns; the page and --json have more."""
+    from lacunet.evaluation import show_score
 
-    Parameters
-    ----------
-    scores : mapping of str to float or None
-
-    Returns
-    -------
-    str
-    """
-    told = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
-    return ", ".join(told) or "failed"
-
-
-def tell_comparison(terminal: Terminal, found: "Comparison") -> None:
-    """Tell a person who is ahead.
-
-    Parameters
-    ----------
-    terminal : Terminal
-    found : Comparison
-    """
-    for column in (None, *found.drop_at_test):
-        terminal.say()
-        if column is not None:
-            terminal.say(f"With {column!r} missing in the test rows:")
-        _tell_scores(terminal, found, column)
-    terminal.say()
-    for finding in found.findings:
-        terminal.say(f"- {finding.head}. {finding.text}")
-    for note in found.notes:
-        terminal.note(note)
-
-
-def _tell_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
-    from lacunet.evaluation import choose_format, show_score
-
-    def score(method: "MethodResult", metric: "Metric") -> str:
-        summary = method.at(without)[metric.key]
-        if summary.mean is None:
-            return "-"
-        means = [each.mean for _, each in found.ordered(metric, without)]
-        parts = (summary.mean, summary.stderr)
-        form = choose_format(metric, means)
-        return "±".join(show_score(each, form) for each in parts if each is not None)
-
-    # Eighty columns are enough for it; the page and --json have more of it.
     first = found.metrics[0]
-    chances = {each.rival: each.p_holm for each in found.tests_of(first, without)}
-    terminal.table(
-        (
-            "method",
-            *(f">{metric.title}" for metric in found.metrics),
-            ">p",
-            ">seconds",
-        ),
-        [
-            (
-                method.title,
-                *(score(method, metric) for metric in found.metrics),
-                _number(chances.get(method.key), ".3f"),
-                _number(method.seconds, ".2f"),
-            )
-            for method, _ in found.ordered(first, without)
-        ],
-    )
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
+    p_values = {each.rival: each.p_holm for each in found.tests_of(first, without)}
+    rows = []
+    for method, _ in found.ordered(first, without):
+        row = [method.title]
+        for metric in found.metrics:
+            form = found.score_format(metric, without)
+            summary = method.at(without)[metric.key]
+            known = [x for x in (summary.mean, summary.stderr) if x is not None]
+            row.append("±".join(show_score(x, form) for x in known) or "-")
+        for value, form in ((p_values.get(method.key), ".3f"), (method.seconds, ".2f")):
+            row.append("-" if value is None else format(value, form))
+        rows.append(row)
+    header = ["method", *(f">{metric.title}" for metric in found.metrics)]
+    terminal.table([*header, ">p", ">seconds"], rows)
