@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lacunet._text import join_words, shorten, show_count, show_p, show_seconds
+from lacunet._text import join_words, shorten, show_p, show_seconds
 from lacunet.evaluation._scores import Metric
-from lacunet.evaluation._statistics import Against, Summary
-from lacunet.evaluation._words import choose_format, show_score, show_with_error
+from lacunet.evaluation._statistics import Against
+from lacunet.evaluation._words import show_score, show_with_error
 
 if TYPE_CHECKING:
     from lacunet.evaluation._comparison import Comparison, MethodResult
 
-    Ordered = Sequence[tuple[MethodResult, Summary]]
+    # The methods with a score on every fold, its mean and its standard error.
+    Ordered = Sequence[tuple[MethodResult, float, float | None]]
 
-# A method that takes this many times as long as the fastest is worth mentioning.
-_LONG = 1.5
+_LONG = 1.5  # this many times as long as the fastest is worth mentioning
+_LISTED = 3  # methods in a sentence, beside lacunet
 
 
 @dataclass(frozen=True)
@@ -52,36 +53,28 @@ def make_findings(comparison: "Comparison") -> tuple[Finding, ...]:
 
 def _describe_best(comparison: "Comparison") -> Finding:
     metric = comparison.metrics[0]
-    ordered = _complete(comparison, metric)
+    ordered = _order(comparison, metric)
     if not ordered:
         head = "No method completed every fold"
         return Finding("best", head, "The notes give the reasons.")
-    form = comparison.score_format(metric)
-    best = _find_best(ordered)
-    after = ordered[len(best) :][:2]
-    text = _list_scores(ordered[: len(best)], form)
-    text += f", then {_list_scores(after, form)}" if after else ""
     repeats = f" × {comparison.n_repeats} repeats" if comparison.n_repeats > 1 else ""
-    text += f" (mean over {comparison.n_folds} folds{repeats}, ± standard error)."
-    place = _find_ours(comparison, ordered)
-    if place >= len(best) + len(after):
-        ours = _list_scores(ordered[place : place + 1], form)
-        text += f" {ours} ranks {place + 1} of {len(ordered)}."
-
     trivial = comparison.trivial[metric.key].mean
     assert trivial is not None
     sign = 1 if metric.higher_is_better else -1
-    worse = [m.title for m, each in ordered if sign * (_mean(each) - trivial) <= 0]
-    what = "the class frequencies" if comparison.classes else "the mean of the target"
-    form = choose_format(metric, [trivial, *(each.mean for _, each in ordered)])
-    text += f" Predicting {what} for every row gives {show_score(trivial, form)}"
+    worse = [m.title for m, mean, _ in ordered if sign * (mean - trivial) <= 0]
+    constant = "class frequencies" if comparison.classes else "mean of the target"
+    text = (
+        f"{_list_scores(comparison, ordered, metric, _LISTED)} (mean over "
+        f"{comparison.n_folds} folds{repeats}, ± standard error). Predicting the "
+        f"{constant} for every row gives "
+        f"{show_score(trivial, comparison.score_format(metric))}"
+    )
+    head = _name_best(ordered, metric)
     if len(worse) == len(ordered):
         head = "No method is better than a constant prediction"
-    else:
-        head = _name_best(best, metric)
-        if worse:
-            verb = "is" if len(worse) == 1 else "are"
-            text += f"; {join_words(worse)} {verb} no better than that"
+    elif worse:
+        verb = "is" if len(worse) == 1 else "are"
+        text += f"; {join_words(worse)} {verb} no better than that"
     return Finding("best", head, f"{text}.")
 
 
@@ -91,27 +84,14 @@ def _describe_ours(comparison: "Comparison") -> Finding | None:
     if not tests:
         return None
     form = comparison.score_format(metric)
-    text = ""
-    for different in (True, False):
-        for word, sign in (("Better than", 1), ("Worse than", -1), ("Equal to", 0)):
-            side = [
-                test
-                for test in sorted(tests, key=lambda each: -abs(each.gain))
-                if test.different == different
-                and (test.gain > 0) - (test.gain < 0) == sign
-            ]
-            if not side:
-                continue
-            gains = [_show_gain(comparison, test, form) for test in side]
-            # The p-value nearest to the threshold stands for all of them.
-            values = [test.p_holm for test in side]
-            p, relation = (max(values), "≤") if different else (min(values), "≥")
-            p_value = show_p(p, "=" if len(side) == 1 else relation)
-            verdict = "significant" if different else "not significant"
-            text += f"{word} {join_words(gains)}: {verdict} ({p_value}). "
-    text += (
-        f"Corrected resampled t-test over folds, Holm's correction for "
-        f"{show_count(len(tests), 'test')}."
+    gains = [
+        f"{comparison.title_of(test.rival)} {show_score(test.gain, f'+{form}')} "
+        f"({show_p(test.p_holm)})"
+        for test in sorted(tests, key=lambda each: -each.gain)
+    ]
+    text = (
+        f"Difference, positive where lacunet is better: {', '.join(gains)}. p-values "
+        f"of the corrected resampled t-test over folds, with Holm's correction."
     )
     return Finding("ours", _describe_tests(comparison, tests), text)
 
@@ -120,16 +100,12 @@ def _describe_other_metrics(comparison: "Comparison") -> Finding | None:
     sentences = []
     winners: dict[str, list[str]] = {}
     for metric in comparison.metrics[1:]:
-        ordered = _complete(comparison, metric)
+        ordered = _order(comparison, metric)
         if not ordered:
             continue
-        form = comparison.score_format(metric)
         best = _find_best(ordered)
-        text = f"{metric.title}: {_list_scores(ordered[: len(best)], form)}"
-        place = _find_ours(comparison, ordered)
-        if place >= len(best):
-            ours = _list_scores(ordered[place : place + 1], form)
-            text += f", {ours} (rank {place + 1} of {len(ordered)})"
+        text = f"{metric.title[:1].upper()}{metric.title[1:]}: "
+        text += _list_scores(comparison, ordered, metric, len(best))
         different = [
             comparison.title_of(test.rival)
             for test in comparison.tests_of(metric)
@@ -137,7 +113,7 @@ def _describe_other_metrics(comparison: "Comparison") -> Finding | None:
         ]
         if different:
             text += f"; lacunet differs significantly from {join_words(different)}"
-        sentences.append(f"{text[:1].upper()}{text[1:]}.")
+        sentences.append(f"{text}.")
         winners.setdefault(join_words(best), []).append(metric.title)
     if not sentences:
         return None
@@ -171,88 +147,67 @@ def _describe_time(comparison: "Comparison") -> Finding | None:
 
 def _describe_missing(comparison: "Comparison", column: str) -> Finding | None:
     metric = comparison.metrics[0]
-    ordered = _complete(comparison, metric, column)
+    ordered = _order(comparison, metric, column)
     if not ordered:
         return None
-    form = comparison.score_format(metric, column)
-
-    def describe(place: int) -> str:
-        method, summary = ordered[place]
-        with_all = method.scores[metric.key].mean
-        text = f"{method.title} {show_score(_mean(summary), form)}"
-        if with_all is not None:
-            text += f" ({show_score(with_all, form)} with it)"
-        return text
-
-    ours, last = _find_ours(comparison, ordered), len(ordered) - 1
-    shown = [describe(0)]
-    if ours > 0:
-        shown.append(f"{describe(ours)}, rank {ours + 1} of {len(ordered)}")
-    if last > 1 and last != ours:
-        shown.append(f"{describe(last)}, the worst")
-    text = f"Without the column: {'; '.join(shown)}."
+    text = f"{_list_scores(comparison, ordered, metric, _LISTED, column)}."
     tests = comparison.tests_of(metric, column)
     if tests:
         text += f" {_describe_tests(comparison, tests)}."
-    best = _name_best(_find_best(ordered), metric)
-    head = f"With {shorten(column)!r} missing at prediction, {best}"
-    return Finding("missing", head, text)
+    head = f"With {shorten(column)!r} missing at prediction, "
+    return Finding("missing", head + _name_best(ordered, metric), text)
 
 
 # --- what several sentences need
 
 
-def _complete(
+def _order(
     comparison: "Comparison", metric: Metric, without: str | None = None
 ) -> "Ordered":
     """Return the methods with a score on every fold, the best first."""
-    return [each for each in comparison.ordered(metric, without) if each[1].complete]
-
-
-def _mean(summary: Summary) -> float:
-    assert summary.mean is not None
-    return summary.mean
+    return [
+        (method, each.mean, each.stderr)
+        for method, each in comparison.ordered(metric, without)
+        if each.complete and each.mean is not None
+    ]
 
 
 def _find_best(ordered: "Ordered") -> list[str]:
     """Return the titles of the best methods: several if they tie."""
-    best = _mean(ordered[0][1])
+    best = ordered[0][1]
     return [
-        method.title
-        for method, summary in ordered
-        if math.isclose(_mean(summary), best, rel_tol=1e-12)
+        m.title for m, mean, _ in ordered if math.isclose(mean, best, rel_tol=1e-12)
     ]
 
 
-def _name_best(best: Sequence[str], metric: Metric) -> str:
+def _name_best(ordered: "Ordered", metric: Metric) -> str:
+    best = _find_best(ordered)
     verb = "has" if len(best) == 1 else "tie for"
     superlative = "highest" if metric.higher_is_better else "lowest"
     return f"{join_words(best)} {verb} the {superlative} {metric.title}"
 
 
-def _find_ours(comparison: "Comparison", ordered: "Ordered") -> int:
-    """Return the place of lacunet from 0, -1 if it has none."""
-    methods = [method for method, _ in ordered]
-    return methods.index(comparison.ours) if comparison.ours in methods else -1
-
-
-def _list_scores(some: "Ordered", form: str) -> str:
-    return join_words(
-        [
-            f"{method.title} {show_with_error(_mean(each), each.stderr, form)}"
-            for method, each in some
-        ]
-    )
-
-
-def _show_gain(comparison: "Comparison", test: Against, form: str) -> str:
-    title = comparison.title_of(test.rival)
-    if not test.gain:
-        return title
-    shown = f"{abs(test.gain):{form}}"
-    if float(shown.replace(",", "")) == 0:
-        return f"{title} by less than {shown[:-1]}1"
-    return f"{title} by {show_score(abs(test.gain), form)}"
+def _list_scores(
+    comparison: "Comparison",
+    ordered: "Ordered",
+    metric: Metric,
+    most: int,
+    without: str | None = None,
+) -> str:
+    """Return the best scores and that of lacunet, wherever it ranks."""
+    form = comparison.score_format(metric, without)
+    shown = []
+    for place, (method, mean, stderr) in enumerate(ordered):
+        if place >= most and method is not comparison.ours:
+            continue
+        text = f"{method.title} {show_with_error(mean, stderr, form)}"
+        whole = method.scores[metric.key].mean
+        if without is not None and whole is not None:
+            text += f" ({show_score(whole, form)} with the column)"
+        if place >= most:
+            text += f" on rank {place + 1} of {len(ordered)}"
+        shown.append(text)
+    return ", ".join(shown)
 
 
 def _describe_tests(comparison: "Comparison", tests: Sequence[Against]) -> str:
