@@ -501,6 +501,12 @@ def test_an_interrupt_goes_through(use, table):
 
 
 @pytest.mark.slow
+def test_an_error_of_the_callback_ends_the_processes_without_a_warning(table):
+    with pytest.raises(ZeroDivisionError):
+        compare(table, methods=["hgb"], n_jobs=2, on_fold=lambda *_: 1 / 0)
+
+
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_reported_with_what_to_do(table, monkeypatch):
     monkeypatch.setattr(comparison, "_run_fold", lambda *_: os._exit(1))
     with pytest.raises(LacunetError, match="fewer jobs, or with fewer rows"):

@@ -601,10 +601,16 @@ def _run_all(
 ) -> dict[tuple[str, int], Outcome]:
     """Run jobs, in this process if ``n_jobs`` is 1; return outcomes by method, fold."""
     outcomes: dict[tuple[str, int], Outcome] = {}
-    parallel = Parallel(n_jobs, backend="loky", return_as="generator_unordered")
+    parallel = Parallel(
+        n_jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        max_nbytes=None,  # no memory-mapped files that an interrupt would leave behind
+    )
     try:
-        # Closed when on_fold raises, too: that ends the processes.
-        with closing(parallel(jobs)) as results:
+        # Closed when on_fold raises, too: that ends the processes, and joblib warns.
+        with warnings.catch_warnings(), closing(parallel(jobs)) as results:
+            warnings.filterwarnings("ignore", module="joblib")
             for outcome in results:
                 outcomes[outcome.method, outcome.fold] = outcome
                 if on_fold is not None:
