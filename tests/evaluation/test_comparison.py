@@ -43,8 +43,8 @@ class Centroids(ClassifierMixin, BaseEstimator):
         self.calls.append(("predict", self.get_params(), X, None))
         first = X[X.columns[0]].to_numpy(dtype=float)
         near = -np.abs(first[:, None] - self.means_)
-        shares = np.exp(np.nan_to_num(near))
-        return shares / shares.sum(1, keepdims=True)
+        likelihoods = np.exp(np.nan_to_num(near))
+        return likelihoods / likelihoods.sum(1, keepdims=True)
 
 
 class Means(RegressorMixin, BaseEstimator):
