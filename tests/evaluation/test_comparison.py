@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from lacunet.baselines import METHODS, Method
 from lacunet.evaluation import COMPARED, compare_methods, score
 from lacunet.evaluation import _comparison as comparison
-from lacunet.evaluation._hiding import hide_column
+from lacunet.evaluation._hold_out import hide_column
 from lacunet.exceptions import LacunetError
 
 EVIL = "<script>alert(1)</script>"

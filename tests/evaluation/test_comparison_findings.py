@@ -4,7 +4,7 @@ import pytest
 from own_comparisons import make_comparison
 
 from lacunet.evaluation import METRICS
-from lacunet.evaluation._words import choose_format, show_score
+from lacunet.evaluation._scores import choose_format, show_score
 
 OURS = [0.50, 0.52, 0.48, 0.51]
 WORSE = [0.60, 0.63, 0.57, 0.62]

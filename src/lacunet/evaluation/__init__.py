@@ -1,6 +1,7 @@
 """Evaluation on one's own table: held-out rows, and methods compared."""
 
 from lacunet.evaluation._card import describe_model
+from lacunet.evaluation._card import list_parameters as list_parameters
 from lacunet.evaluation._comparison import (
     COMPARED,
     Comparison,
@@ -10,6 +11,9 @@ from lacunet.evaluation._comparison import (
 )
 from lacunet.evaluation._hold_out import HoldOut, hold_out
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
+from lacunet.evaluation._scores import Estimate as Estimate
+from lacunet.evaluation._scores import choose_format as choose_format
+from lacunet.evaluation._scores import show_score as show_score
 from lacunet.evaluation._statistics import (
     Against,
     CorrectedT,
@@ -17,10 +21,13 @@ from lacunet.evaluation._statistics import (
     corrected_t,
     holm,
 )
-from lacunet.evaluation._table_facts import TableFacts
-from lacunet.evaluation._target import TargetTable, split_target
-from lacunet.evaluation._task import Task, find_task
-from lacunet.evaluation._words import show_score as show_score
+from lacunet.evaluation._target import (
+    TableFacts,
+    TargetTable,
+    Task,
+    find_task,
+    split_target,
+)
 
 __all__ = [
     "COMPARED",

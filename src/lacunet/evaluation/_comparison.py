@@ -27,8 +27,14 @@ from lacunet._versions import find_versions
 from lacunet.baselines import METHODS, TableNumbers, set_nested
 from lacunet.estimators import check_labels, check_numbers
 from lacunet.evaluation._comparison_findings import Finding, make_findings
-from lacunet.evaluation._hiding import hide_column
-from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
+from lacunet.evaluation._hold_out import hide_column
+from lacunet.evaluation._scores import (
+    METRICS,
+    Metric,
+    align_probabilities,
+    choose_format,
+    score,
+)
 from lacunet.evaluation._statistics import (
     OURS,
     Against,
@@ -36,8 +42,7 @@ from lacunet.evaluation._statistics import (
     compare_with_ours,
     summarize,
 )
-from lacunet.evaluation._task import Task
-from lacunet.evaluation._words import choose_format
+from lacunet.evaluation._target import Task
 from lacunet.exceptions import LacunetError
 
 COMPARED = (

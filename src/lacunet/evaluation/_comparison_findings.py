@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lacunet._text import join_words, shorten, show_p, show_seconds
-from lacunet.evaluation._scores import Metric
+from lacunet.evaluation._scores import Estimate, Metric, show_score
 from lacunet.evaluation._statistics import Against
-from lacunet.evaluation._words import show_score, show_with_error
 
 if TYPE_CHECKING:
     from lacunet.evaluation._comparison import Comparison, MethodResult
@@ -200,7 +199,7 @@ def _list_scores(
     for place, (method, mean, stderr) in enumerate(ordered):
         if place >= most and method is not comparison.ours:
             continue
-        text = f"{method.title} {show_with_error(mean, stderr, form)}"
+        text = f"{method.title} {Estimate(mean, stderr).show(form)}"
         whole = method.scores[metric.key].mean
         if without is not None and whole is not None:
             text += f" ({show_score(whole, form)} with the column)"

@@ -232,9 +232,10 @@ def show_score(value: float | None, form: str) -> str:
 
     Examples
     --------
-    >>> show_score(-0.25, ".3f"), show_score(-0.0001, ".3f"), show_score(None, ".3f")
-    ('−0.250', '0.000', '–')
+    >>> show_score(-0.25, ".3f"), show_score(-0.0001, ".3f"), show_score(2, "+.1f")
+    ('−0.250', '0.000', '+2.0')
     """
     if value is None:
         return "\N{EN DASH}"
-    return f"{value:z{form}}".replace("-", "\N{MINUS SIGN}")
+    sign = "+" if form.startswith("+") else ""
+    return f"{value:{sign}z{form.removeprefix('+')}}".replace("-", "\N{MINUS SIGN}")
