@@ -230,7 +230,7 @@ def test_scores_are_measured_once_and_summarised(tables, capsys):
     main(argv)
     assert out.read_text().splitlines() == lines
     printed = capsys.readouterr().out
-    assert "Mean log-loss of 1 sets" in printed
-    assert "Mean R2 of 1 sets" in printed
+    assert "Mean log-loss of 1 sets, 1 seeds" in printed
+    assert "Mean R2 of 1 sets, 1 seeds" in printed
     main([*argv, "--again", "prior"])
     assert len(out.read_text().splitlines()) == len(lines) + 2 * 4
