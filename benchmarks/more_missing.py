@@ -276,7 +276,9 @@ def summarise(lines: pd.DataFrame) -> str:
                 for setting in SETTINGS
             }
             table = pd.DataFrame(cells).reindex(part[SETTINGS[0]].columns)
-            text.append(f"Mean {metric} of {len(part)} sets, {n_seeds} seeds (sets won):")
+            text.append(
+                f"Mean {metric} of {len(part)} sets, {n_seeds} seeds (sets won):"
+            )
             text.append(markdown(table.rename(TITLES)))
         for setting in SETTINGS:
             shown = scores[setting].map("{:.3f}".format, na_action="ignore")
