@@ -1,11 +1,13 @@
 """The benchmark measures what it says: tiny runs of its machinery."""
 
 import contextlib
+import hashlib
 import importlib
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -185,3 +187,50 @@ def test_report_prints_and_writes_what_was_reached_and_missed(tmp_path, capsys):
     assert [row["reached"] for row in report["rows"]] == [True, False]
     assert report["rows"][0]["wall"]["ratio"] == 2.0
     assert set(report["measured_with"]) >= {"torch", "numpy", "python", "processor"}
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Make a folder with a table of numbers and categories named like a real one."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    table["c"] = np.where(rng.random(80) < 0.5, "u", "v")
+    table["target"] = np.where(table["a"] > 0, "yes", "no")
+    table.loc[:3, "a"] = np.nan
+    path = tmp_path / "titanic.csv.gz"
+    table.to_csv(path, index=False)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    entry = {"name": "titanic", "task": "classification", "sha256": digest}
+    (tmp_path / "MANIFEST.json").write_text(json.dumps([entry]))
+    return tmp_path
+
+
+def test_the_informative_column_is_missing_at_prediction_alone(tables):
+    more_missing = load("more_missing")
+    data = more_missing.load("titanic", tables)
+    by_rate, by_column = more_missing.scenarios(data, seed=0)
+    assert by_rate[0]["a"].isna().any()
+    missing = {name: X.isna().to_numpy().mean() for name, X in by_rate[2].items()}
+    assert missing["10%"] < 0.3 < missing["50%"] < 0.7 < missing["80%"]
+    X, y, tests, y_test = by_column
+    assert X["a"].notna().all()
+    assert tests["column"]["a"].isna().all()
+    assert tests["column"]["b"].notna().any()
+    assert (len(X), len(y_test)) == (len(y), len(tests["column"]))
+    assert not set(X.index) & set(tests["column"].index)
+
+
+def test_scores_are_measured_once_and_summarised(tables, capsys):
+    out = tables / "new" / "scores.jsonl"
+    argv = ["--quick", "--seeds", "1", "--tables", str(tables), "--out", str(out)]
+    argv += ["--sets", "titanic", "diabetes"]
+    main = load("more_missing").main
+    main(argv)
+    lines = out.read_text().splitlines()
+    main(argv)
+    assert out.read_text().splitlines() == lines
+    printed = capsys.readouterr().out
+    assert "Mean log-loss of 1 sets, 1 seeds" in printed
+    assert "Mean R2 of 1 sets, 1 seeds" in printed
+    main([*argv, "--again", "prior"])
+    assert len(out.read_text().splitlines()) == len(lines) + 2 * 4
