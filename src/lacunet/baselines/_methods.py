@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
 
 from lacunet._validation import check_choice
 from lacunet.baselines._boosting import BoostedClassifier, BoostedRegressor
@@ -82,8 +81,8 @@ class Method:
 
 def _filled(factory: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     def make(task: str, random_state: Any, estimator: Any) -> Any:
-        # Cloned: mixtures among the options must not be shared between models.
-        return clone(factory(task, estimator, random_state=random_state, **options))
+        fresh = clone(options, safe=False)  # or all models would share one mixture
+        return factory(task, estimator, random_state=random_state, **fresh)
 
     return make
 
@@ -91,7 +90,7 @@ def _filled(factory: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def _either(classifier: Any, regressor: Any, **options: Any) -> Callable[..., Any]:
     def make(task: str, random_state: Any, estimator: Any) -> Any:
         model = classifier if task == "classification" else regressor
-        return clone(model(random_state=random_state, **options))
+        return model(random_state=random_state, **clone(options, safe=False))
 
     return make
 
