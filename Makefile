@@ -10,13 +10,17 @@ NUMERIC_TESTS := $(addprefix tests/,functional density nn estimators baselines)
 OLD_KERNELS := OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels check format bench bench-estimators results docs
+.PHONY: help demo reproduce test check format bench bench-estimators results docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(ENV) ## profile, fit and predict on a real incomplete table; writes demo/demo.html
 	$(BIN)/lacunet demo
+
+reproduce: $(ENV) ## all experiments of the paper on small data, in minutes; writes reproduced/report.html
+	$(BIN)/python -m reproduction run all --data digits --jobs 2 --out reproduced
+	$(BIN)/python -m reproduction report reproduced -o reproduced/report.html --force
 
 test: check ## check, then run tests, doctests and the README's code blocks
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
@@ -45,7 +49,7 @@ bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA nam
 	$(BIN)/python -m benchmarks.estimators
 
 results: $(ENV) ## make docs/results.md of the committed results
-	$(BIN)/python -m reproduction report reproduction/results --format md -o docs/results.md --force
+	$(BIN)/python -m reproduction report -o docs/results.md --force
 
 docs: $(ENV) ## check the links of README.md and docs
 	$(BIN)/python docs/check_links.py

@@ -1,1 +1,0 @@
-"""The command ``python -m reproduction``."""
