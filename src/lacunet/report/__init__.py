@@ -1,10 +1,23 @@
 """Pages: what is missing in a table, how good a model is, methods compared."""
 
+# mypy: implicit-reexport
 from lacunet.report._compare import write_comparison
+from lacunet.report._drawing import (  # noqa: F401
+    ACCENT,
+    FIRST_CLASS,
+    INK,
+    LINE,
+    MISSING,
+    MUTED,
+    SECOND,
+    SECOND_CLASS,
+    THIRD,
+    WIDTH,
+    drawing,
+    to_svg,
+)
 from lacunet.report._fit import write_fit
-from lacunet.report._page import (
-    write_page as write_page,
-)  # for other pages: demo, reproduction
+from lacunet.report._page import write_page  # noqa: F401
 from lacunet.report._profile import write_profile
 
 __all__ = ["write_comparison", "write_fit", "write_profile"]
