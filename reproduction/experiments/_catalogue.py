@@ -2,12 +2,9 @@
 
 import difflib
 from collections.abc import Mapping
-from types import MappingProxyType
+from functools import cache
 
 from reproduction.experiments import (
-    _claim_information,
-    _claim_mnist,
-    _claim_rows,
     _figure_2,
     _figure_cost,
     _figure_density,
@@ -19,24 +16,23 @@ from reproduction.experiments import (
 )
 from reproduction.experiments._record import Experiment
 
-_EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {
-        module.EXPERIMENT.name: module.EXPERIMENT
-        for module in (
-            _table_1,
-            _table_2,
-            _table_4,
-            _table_6,
-            _figure_2,
-            _figure_gamma,
-            _figure_density,
-            _figure_cost,
-            _claim_rows,
-            _claim_mnist,
-            _claim_information,
-        )
-    }
-)
+
+@cache
+def _experiments() -> Mapping[str, Experiment]:
+    from reproduction.claim_experiments import EXPERIMENTS  # imports this package
+
+    modules = (
+        _table_1,
+        _table_2,
+        _table_4,
+        _table_6,
+        _figure_2,
+        _figure_gamma,
+        _figure_density,
+        _figure_cost,
+    )
+    every = (*(module.EXPERIMENT for module in modules), *EXPERIMENTS)
+    return {each.name: each for each in every}
 
 
 def list_experiments() -> list[str]:
@@ -54,7 +50,7 @@ def list_experiments() -> list[str]:
     >>> list_experiments()[:4]
     ['table-1', 'table-2', 'table-4', 'table-6']
     """
-    return list(_EXPERIMENTS)
+    return list(_experiments())
 
 
 def load_experiment(name: str) -> Experiment:
@@ -75,9 +71,10 @@ def load_experiment(name: str) -> Experiment:
     >>> load_experiment("table-1").reported["mse"]["mnist", None]["paper"]
     0.01056
     """
-    if name in _EXPERIMENTS:
-        return _EXPERIMENTS[name]
-    near = difflib.get_close_matches(str(name), _EXPERIMENTS)
+    known = _experiments()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(str(name), known)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    msg = f"Got name={name!r}, but expected one of {', '.join(_EXPERIMENTS)}.{hint}"
+    msg = f"Got name={name!r}, but expected one of {', '.join(known)}.{hint}"
     raise ValueError(msg)
