@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 from reproduction.datasets import load_dataset
-from reproduction.experiments.methods import METHODS
+from reproduction.methods import METHODS
 from reproduction.rivals import NeighbourImputer
+from reproduction.tables import NATURAL_COLUMNS, RIVALS
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_info
 
@@ -26,6 +27,7 @@ from lacunet.missingness import drop_patch
 OUT = Path("benchmarks/results")
 N_FOLDS = 5
 # Table 4 of the paper.
+COMPARED = (*NATURAL_COLUMNS, "lacunet", *RIVALS)
 PAPER = {
     "horse": {
         "karma": 0.826,
@@ -59,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    add("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    add("--methods", nargs="+", choices=COMPARED, default=COMPARED, metavar="NAME")
     add(
         "--images", type=int, default=60000, metavar="N", help="of MNIST, at most 60000"
     )
@@ -85,9 +87,9 @@ def measure_accuracy(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def accuracy_of(key: str, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    model = METHODS[key]("classification", random_state=0, body="rbf")
+    model = METHODS[key].make(0, "rbf")
     if key in SEARCHED:
-        model = GridSearchCV(model, dict(METHODS[key].grid("rbf")), cv=3)
+        model = GridSearchCV(model, dict(METHODS[key].grid_for("rbf")), cv=3)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

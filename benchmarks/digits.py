@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduction.experiments._autoencoders import (
+from reproduction.autoencoders import (
     AUTOENCODERS,
-    METRICS,
     N_COMPONENTS,
     NETWORK,
     find_errors,
 )
-from reproduction.experiments._sources import Images, load_images
-from reproduction.experiments._table_1 import EXPERIMENT
+from reproduction.protocols import Images, load_images
+from reproduction.tables import ERRORS, TABLE_1
 
 from benchmarks.cells import write_whole
 from benchmarks.machine import describe_machine
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         write_whole(options.out, json.dumps(report, indent=2) + "\n")
         print(name, report[name], flush=True)
     body = [
-        [name, *(f"{row[metric]:.5f}" for metric in METRICS), f"{row['cpu']:.0f}"]
+        [name, *(f"{row[metric]:.5f}" for metric in ERRORS), f"{row['cpu']:.0f}"]
         for name, row in report.items()
     ]
     print(format_table(["setting", "total", "inside", "outside", "CPU s"], body))
@@ -77,7 +76,7 @@ def train(images: Images, method: str, changes: dict[str, Any]) -> dict[str, Any
     """Return the errors of a setting on images not trained on, and what it took."""
     model = AUTOENCODERS[method](**NETWORK, random_state=0)
     given = {"batch_size": 64, "image_shape": (28, 28)}
-    model.set_params(**EXPERIMENT.parameters, **given, **changes)
+    model.set_params(**TABLE_1.parameters, **given, **changes)
     with threads(1):
         begin = CPU()
         model.fit(images.train)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from reproduction.datasets import load_dataset
-from reproduction.experiments._protocols import split_rows
+from reproduction.protocols import Table, split_rows
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from benchmarks.cells import write_whole
@@ -83,20 +83,20 @@ def train(setting: Setting, epochs: int) -> dict[str, Any]:
     data = load_dataset("esr")
     y = np.unique(data.y, return_inverse=True)[1]
     groups = data.groups if setting.split == "recordings" else None
-    split = split_rows(y, groups, 0, 0, shuffle=True)
+    train, test = split_rows(Table(data.X, y, groups=groups), 0, 0)
     inner = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = inner(8, shuffle=True, random_state=0)
-    of_train = None if groups is None else groups[split.train]
-    kept, held_back = next(folds.split(split.train, y[split.train], of_train))
+    of_train = None if groups is None else groups[train]
+    kept, held_back = next(folds.split(train, y[train], of_train))
     X = np.asarray(data.X, dtype=np.float32)
-    rows = X[split.train[kept]]
+    rows = X[train[kept]]
     axis = 0 if setting.scale == "columns" else None
     X = torch.tensor((X - rows.mean(axis)) / rows.std(axis))
     labels = torch.tensor(y)
     with threads(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         begin = CPU()
-        model = fit(setting, X[split.train[kept]], labels[split.train[kept]], epochs)
+        model = fit(setting, X[train[kept]], labels[train[kept]], epochs)
         seconds = CPU() - begin
 
     def accuracy(chosen: Any) -> float:
@@ -104,8 +104,8 @@ def train(setting: Setting, epochs: int) -> dict[str, Any]:
             return float((model(X[chosen]).argmax(1) == labels[chosen]).float().mean())
 
     return {
-        "held_back": round(accuracy(split.train[held_back]), 4),
-        "test": round(accuracy(split.test), 4),
+        "held_back": round(accuracy(train[held_back]), 4),
+        "test": round(accuracy(test), 4),
         "epochs": epochs,
         "cpu": round(seconds, 1),
     }

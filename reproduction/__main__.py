@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ def run(names: Sequence[str], out: Path, **options: Any) -> None:
     Of the methods and data sets that are asked for each experiment takes those that it
     has; one that has none of them is left out.
     """
-    from reproduction.runner import EXPERIMENTS, describe, run_experiments
+    from reproduction.runner import EXPERIMENTS, run_experiments
 
     chosen = tuple(EXPERIMENTS) if ALL in names else tuple(dict.fromkeys(names))
     start = time.monotonic()
@@ -115,10 +116,10 @@ def run(names: Sequence[str], out: Path, **options: Any) -> None:
             f"{len(each.empty):6} {len(each.failed):6}  {each.path}"
         )
     for each in runs:
-        for cell in each.empty:
-            click.echo(f"Empty in {each.experiment}: {describe(cell)}")
-        for cell in each.failed:
-            click.echo(f"Failed in {each.experiment}: {describe(cell)}", err=True)
+        for kind, cells in (("Empty", each.empty), ("Failed", each.failed)):
+            reasons = Counter((cell["method"], cell["params"]["why"]) for cell in cells)
+            for (method, why), n in reasons.items():
+                click.echo(f"{kind} in {each.experiment}: {method} ({n}): {why}")
     known = {each.experiment for each in runs}
     left_out = [name for name in chosen if name not in known]
     if left_out:

@@ -29,16 +29,16 @@ from lacunet.functional import (
     expected_relu,
     mix,
 )
-from reproduction.experiments._autoencoders import N_COMPONENTS
-from reproduction.experiments._record import (
+from reproduction.autoencoders import N_COMPONENTS
+from reproduction.protocols import load_images
+from reproduction.tables import (
     DIGITS,
+    TABLE_6,
     Budget,
     Drawing,
     Experiment,
     Setting,
 )
-from reproduction.experiments._sources import load_images
-from reproduction.experiments._table_6 import EXPERIMENT as TABLE_6
 
 SEED = 0
 

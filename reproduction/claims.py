@@ -11,10 +11,11 @@ import pandas as pd
 
 from lacunet.evaluation import corrected_t, holm
 from reproduction.claim_experiments import find_sharpness
-from reproduction.experiments import Experiment, load_experiment
-from reproduction.experiments._columns import COLUMNS
-from reproduction.experiments._protocols import N_FOLDS
+from reproduction.methods import METHODS
+from reproduction.protocols import N_FOLDS
+from reproduction.runner import load_experiment
 from reproduction.statistics import ALPHA, DECIMALS, smallest_p, wilcoxon_p
+from reproduction.tables import Experiment
 
 Outcome = Literal["holds", "does not hold", "not decidable"]
 HOLDS: Outcome = "holds"
@@ -268,7 +269,7 @@ def conclude(comparisons: Iterable[Comparison]) -> Outcome:
 
 
 def title_of(method: str) -> str:
-    known = COLUMNS[method].title if method in COLUMNS else method
+    known = METHODS[method].title if method in METHODS else method
     return TITLES.get(method, known)
 
 

@@ -37,16 +37,11 @@ from lacunet.report import (
     write_page,
 )
 from reproduction.claims import NO_RATE, evaluate_claims
-from reproduction.experiments import (
-    PROTOCOLS,
-    Experiment,
-    list_experiments,
-    load_experiment,
-)
-from reproduction.experiments._columns import COLUMNS, DENSITIES, MARGINS, RIVALS
-from reproduction.experiments._figure_2 import N_FIRST
-from reproduction.experiments._sources import PATCH
+from reproduction.figures import N_FIRST
+from reproduction.methods import METHODS
+from reproduction.protocols import PATCH, PROTOCOLS
 from reproduction.results import read_results
+from reproduction.runner import EXPERIMENTS, load_experiment
 from reproduction.statistics import (
     ALPHA,
     DECIMALS,
@@ -58,6 +53,7 @@ from reproduction.statistics import (
     mean_scores,
     smallest_p,
 )
+from reproduction.tables import DENSITIES, MARGINS, RIVALS, Experiment
 
 Row = tuple[str, float]  # a data set, and the fraction of its values that is removed
 Cell = dict[str, Any]  # of a table: text, error, below, tone, strong
@@ -77,7 +73,7 @@ TITLES = {
 }
 IMPUTATIONS = ("knn", "mice", "mean", "gmm", "dropout")
 # As in the paper, methods that are given complete data are out of competition.
-GIVEN_COMPLETE = ("complete", *(k for k, m in COLUMNS.items() if m.needs_complete))
+GIVEN_COMPLETE = ("complete", *(k for k, m in METHODS.items() if m.needs_complete))
 GROUPS = (
     "The paper's rivals",
     "The paper's method and variants",
@@ -156,7 +152,7 @@ def write_report(
 def make_context(folder: Path, *, drawings: bool = True) -> dict[str, Any]:
     """Return what the templates show of a folder of results."""
     cells, contents = read_folder(folder)
-    experiments = {name: load_experiment(name) for name in list_experiments()}
+    experiments = {name: load_experiment(name) for name in EXPERIMENTS}
     parts = {name: find_parts(cells, each) for name, each in experiments.items()}
     verdicts = evaluate_claims(cells, contents)
     tables = [
@@ -207,7 +203,7 @@ def read_folder(folder: Path) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
         msg = f"Got results={str(folder)!r}, {what}, but expected a folder. {advice}"
         raise LacunetError(msg)
     contents: dict[str, dict[str, Any]] = {}
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         source = folder / f"{name}.json"
         try:
             if source.exists():
@@ -368,7 +364,7 @@ def name_protocol(protocol: str) -> str:
 
 
 def name_method(method: str) -> str:
-    known = COLUMNS[method].title if method in COLUMNS else method
+    known = METHODS[method].title if method in METHODS else method
     return TITLES.get(method, known)
 
 

@@ -22,22 +22,17 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lacunet.exceptions import LacunetError
 from reproduction.autoencoders import measure_errors
+from reproduction.claim_experiments import EXPERIMENTS as CLAIM_EXPERIMENTS
 from reproduction.classification import CannotRunError, measure_accuracy
-from reproduction.experiments import (
-    _claim_information,
-    _claim_mnist,
-    _claim_rows,
-)
 from reproduction.figures import FIGURES, path_of_images
 from reproduction.protocols import PROTOCOLS
 from reproduction.results import KEY, append_results, read_results
 from reproduction.tables import DIGITS, TABLES, Drawing, Experiment, Job, Setting
 
-_CLAIMS: Any = [m.EXPERIMENT for m in (_claim_rows, _claim_mnist, _claim_information)]
 EXPERIMENTS: Mapping[str, Experiment] = {
     **TABLES,
     **FIGURES,
-    **{each.name: each for each in _CLAIMS},
+    **{each.name: each for each in CLAIM_EXPERIMENTS},
 }
 
 PACKAGES = ("lacunet", "numpy", "scikit-learn", "scipy", "torch")
@@ -307,7 +302,7 @@ def _run(
         first = outcome.cells[0]
         if first["value"] is None:
             (empty if outcome.expected else failed).append(first)
-        progress(f"{experiment.name} {done}/{len(plan)}: {describe(first)}")
+        progress(f"{experiment.name} {done}/{len(plan)}: {_describe(first)}")
     if experiment.draw is not None:
         columns = {job.method for job in plan}
         methods = [key for key in experiment.methods if key in columns]
@@ -340,7 +335,7 @@ def _unfinished(experiment: Experiment, plan: Sequence[Job], path: Path) -> list
     return [job for job in plan if not is_finished(job)]
 
 
-def describe(cell: Mapping[str, Any]) -> str:
+def _describe(cell: Mapping[str, Any]) -> str:
     """Return a cell in words: its place, and its value or why it has none."""
     rate = "" if cell["rate"] is None else f" {cell['rate']:g}"
     fold = f", fold {cell['fold']}" if cell["fold"] else ""

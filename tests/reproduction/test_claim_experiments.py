@@ -12,8 +12,8 @@ from reproduction.claim_experiments import (
     find_sharpness,
     two_peaks_and_one,
 )
-from reproduction.experiments import load_experiment
-from reproduction.experiments._record import Drawing
+from reproduction.runner import load_experiment
+from reproduction.tables import Drawing
 
 
 def test_theorem_4_1_in_numbers():

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from reproduction.claims import CLAIMS, evaluate_claims
-from reproduction.experiments import list_experiments, load_experiment
 from reproduction.results import read_results
+from reproduction.runner import EXPERIMENTS, load_experiment
 
 COLUMNS = read_results("no-such-folder").columns
 SETS_4 = [row.dataset for row in load_experiment("table-4").settings]
@@ -35,7 +35,7 @@ def test_every_claim_has_a_place_a_criterion_and_an_experiment():
         assert claim.statement.endswith(".")
         assert claim.place
         assert claim.criterion.endswith(".")
-        assert claim.experiment in list_experiments()
+        assert claim.experiment in EXPERIMENTS
 
 
 # --- images

@@ -71,12 +71,12 @@ def test_empty_cells_are_named_and_failures_end_with_one(computed, tmp_path):
     computed.update(knn="no complete rows")
     found = call("run", "table-4", *SMALL, "--out", tmp_path)
     assert found.exit_code == 0
-    line = "Empty in table-4: iris 0.2, knn: no accuracy: no complete rows"
+    line = "Empty in table-4: knn (1): no complete rows"
     assert line in found.stdout
     computed.update(mean="a bug")
     found = call("run", "table-6", *SMALL, "--out", tmp_path)
     assert found.exit_code == 1
-    assert "Failed in table-6: iris 0.5, mean: no accuracy: a bug" in found.stderr
+    assert "Failed in table-6: mean (1): a bug" in found.stdout
 
 
 def test_an_interrupted_run_keeps_what_was_finished(computed, tmp_path):

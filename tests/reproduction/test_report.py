@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.experiments import load_experiment
 from reproduction.report import find_parts, find_standing, make_context, write_report
+from reproduction.runner import load_experiment
 from scipy import stats
 
 from lacunet.exceptions import LacunetError
@@ -45,7 +45,7 @@ def section_of(markdown, title):
 
 
 def test_the_page_of_the_docs_is_what_the_committed_results_give(markdown):
-    made = "python -m reproduction report --format md -o docs/results.md --force"
+    made = "make results"
     assert (ROOT / "docs/results.md").read_text("utf-8") == markdown, f"Run: {made}"
 
 

@@ -8,6 +8,7 @@ on the others (Benavoli, Corani and Mangili, JMLR 2016).
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from statistics import fmean
 
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
@@ -32,17 +33,18 @@ def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
     one cross-validation: seeds do not make it smaller, as they bring no new rows. Where
     each seed is one split, with test rows of its own, it is over the seeds. Splits
     share training rows, so it is for orientation and not for tests. ``complete`` is
-    whether all splits that any method was run on have a value.
+    whether all splits that any method was run on have a value. Sums are exact, so that
+    the order of the cells does not matter.
     """
     row = ["dataset", "rate"]
     splits = cells.drop_duplicates([*row, "seed", "fold"]).groupby(row).size()
     seeds = (
         cells.dropna(subset="value")
         .groupby([*row, "method", "seed"])
-        .value.agg(["mean", "var", "count"])
+        .value.agg(mean=fmean, var="var", count="count")
     )
     methods = seeds.groupby([*row, "method"])
-    found = methods.agg(mean=("mean", "mean"), count=("count", "sum"))
+    found = methods.agg(mean=("mean", fmean), count=("count", "sum"))
     over_folds = (seeds["var"] / seeds["count"]).groupby([*row, "method"]).mean()
     over_seeds = methods["mean"].var() / methods.size()
     single = methods["count"].max() == 1

@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,19 @@ def test_folds_are_averaged_before_seeds_and_splits_are_counted():
     # One split a seed: the error is over seeds.
     single = mean_scores(cells[(cells["method"] == "a") & (cells["fold"] == 0)])
     assert single["stderr"].item() == pytest.approx(5 / 2)
+
+
+def test_the_order_of_the_cells_does_not_matter():
+    values = [1.0, 0.975, 1.0, 0.9875, 1.0]  # their mean is 0.9925
+    cells = [
+        pd.DataFrame({"value": order, "fold": range(5), "seed": 0, "method": "a"})
+        for order in permutations(values)
+    ]
+    means = {
+        mean_scores(each.assign(dataset="pima", rate=0.5))["mean"].item()
+        for each in cells[::7]
+    }
+    assert means == {0.9925}
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 8])
