@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ class Finding(NamedTuple):
 
     outcome: Outcome
     why: str
-    figures: Mapping[str, float]
+    figures: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -627,17 +628,10 @@ def em_fails(evidence: Evidence) -> Finding:
         f"With nothing added: {join(map(describe_fit, bare))}; {content['n_constant']} "
         f"of {content['n_pixels']} pixels never vary.",
     )
-    figures = {"constant pixels": float(content["n_constant"])}
-    for each in content["em"]:
-        name = f"{each['covariances']} + {each['floor']:g}"
-        figures[f"fitted {name}"] = float(each["fitted"])
-        figures[f"seconds {name}"] = each["seconds"]
-        if each["peak_mb"] is not None:
-            figures[f"peak MB {name}"] = each["peak_mb"]
     outcome = OPEN if any(each["fitted"] for each in floored) else HOLDS
     if all(each["fitted"] for each in bare):
         outcome = FAILS
-    return _only_of_mnist(evidence, Finding(outcome, why, figures))
+    return _only_of_mnist(evidence, Finding(outcome, why))
 
 
 def mice_takes_days(evidence: Evidence) -> Finding:
@@ -650,13 +644,8 @@ def mice_takes_days(evidence: Evidence) -> Finding:
         f"{mice['n_rounds']} rounds on all {evidence.content['n_images']} would take "
         f"{least:.2g} to {most:.2g} hours for one completed table, by extrapolation."
     )
-    figures = {
-        "seconds of a regression": mice["seconds"][-1],
-        "hours by line": mice["hours_by_line"],
-        "hours in proportion": mice["hours_by_share"],
-    }
     outcome = FAILS if most <= DAY else HOLDS if least > DAY else OPEN
-    return _only_of_mnist(evidence, Finding(outcome, why, figures))
+    return _only_of_mnist(evidence, Finding(outcome, why))
 
 
 def _only_of_mnist(evidence: Evidence, finding: Finding) -> Finding:
@@ -687,16 +676,7 @@ def loses_no_information(evidence: Evidence) -> Finding:
         and different[nearest] >= SEEN
         and error <= RECOVERED
     )
-    figures = {
-        "equal": content["equal"],
-        "different": different[nearest],
-        "density error": content["density"],
-        "characteristic function error": content["characteristic"],
-        "few units": float(few["units"]),
-        "few units, their gap": few["their_gap"],
-        "few units, total variation": few["total_variation"],
-    }
-    return Finding(HOLDS if holds else FAILS, why, figures)
+    return Finding(HOLDS if holds else FAILS, why)
 
 
 # --- the claims

@@ -594,40 +594,36 @@ def name_columns(
 def authors_table(part: Part, beside: Sequence[Part]) -> dict[str, Any]:
     """Return the authors' protocol beside the paper's: a row a data set."""
     columns: list[tuple[str, str]] = []
-    rows: list[list[Cell]] = []
-    means, reported = [], False
+    rows: dict[Any, list[Cell]] = {}
+    means = []
     for each in (part, *beside):
         known = part.methods if each is part else [*part.methods, OURS]
         methods = [key for key in each.methods if key in known]
         places, cells = score_cells(each, methods)
-        columns += [
-            (name_protocol(each.protocol).lower(), name_method(k)) for k in methods
-        ]
-        rows = rows or [[] for _ in (*places, "time")]
+        if each is part:
+            names = [", ".join(filter(None, t)) for t in name_columns(part, places)]
+            rows = {place: [] for place in (*places, "time")}
+        scores = mean_scores(each.cells[each.cells["metric"] == each.metric])["mean"]
         for method in methods:
-            for row, cell in zip(rows, cells[method], strict=True):
-                row.append({**cell, "strong": False})
-            reported = reported or any("below" in cell for cell in cells[method])
-            own = each.cells[each.cells["metric"] == each.metric]
-            mean = mean_scores(own)["mean"].xs(method, level="method").mean()
-            seconds = cells[method][-1]["seconds"]
-            means.append((columns[-1], show_value(mean, each.metric), seconds))
-    names = [", ".join(filter(None, title)) for title in name_columns(part, places)]
+            columns.append((name_protocol(each.protocol).lower(), name_method(method)))
+            found = dict(zip((*places, "time"), cells[method], strict=True))
+            for place, row in rows.items():
+                row.append({**found.get(place, {"text": DASH}), "strong": False})
+            mean = scores[scores.index.get_level_values("method") == method].mean()
+            if not np.isnan(mean):
+                shown = show_value(mean, each.metric)
+                means.append((columns[-1], shown, found["time"]["seconds"]))
+    every = [cell for row in rows.values() for cell in row]
+    titled = zip((*names, "time per fit"), rows.values(), strict=True)
+    lines = [{"name": n, "accent": False, "cells": row} for n, row in titled]
     return {
         **_table("data set", columns),
-        "groups": [
-            (
-                "",
-                [
-                    {"name": name, "accent": False, "cells": cells}
-                    for name, cells in zip([*names, "time per fit"], rows, strict=True)
-                ],
-            )
-        ],
+        "groups": [("", lines)],
         "is_error": not part.experiment.higher_is_better,
         "over": "folds" if part.experiment.cross_validated else "splits",
-        "has_errors": any("error" in cell for row in rows for cell in row),
-        "reported": reported,
+        "has_errors": any("error" in cell for cell in every),
+        "has_gaps": any("mark" in cell for cell in every),
+        "reported": any("below" in cell for cell in every),
         "means": means,
         "n_rows": len(part.rows),
     }

@@ -238,3 +238,21 @@ def test_the_same_results_give_the_same_page(tmp_path):
     first, second = (write_report(folder, tmp_path / f"{i}.html") for i in range(2))
     assert first.read_bytes() == second.read_bytes()
     assert "Not run yet: Table 1, Table 2, Table 6" in first.read_text("utf-8")
+
+
+def test_any_part_of_the_results_gives_a_report(tmp_path):
+    cell = {"dataset": "pima", "method": "paper", "value": 0.7}
+    failed, authors = {"value": None}, {"protocol": "authors"}
+    error = {"experiment": "table-1", "dataset": "mnist", "metric": "mse_inside"}
+    cases = [
+        [failed],
+        [authors | failed],
+        [authors, {"dataset": "horse"}],
+        [authors, {}, authors | {"dataset": "horse"}],
+        [error, error | authors],
+        [{"experiment": "unknown"}, {"protocol": "mine"}, {"dataset": "mine"}],
+    ]
+    for case in cases:
+        folder = write_cells(tmp_path / "results", [cell | each for each in case])
+        write_report(folder, tmp_path / "page.md", format="md", force=True)
+    assert "### Protocol mine" in (tmp_path / "page.md").read_text("utf-8")
