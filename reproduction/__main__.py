@@ -11,9 +11,7 @@ import click
 
 from lacunet.exceptions import LacunetError
 
-ALL = "all"
 RESULTS = Path(__file__).parent / "results"
-PROTOCOLS = ("quick", "paper", "authors")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,61 +28,27 @@ def list_command() -> None:
         click.echo(f"{name:18} {experiment.title}")
 
 
-def _split_names(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> list[str] | None:
-    if value is None:
-        return None
-    names = [name.strip() for name in value.split(",") if name.strip()]
-    if not names:
-        msg = f"Got {value!r}, but expected names with commas between them."
-        raise click.BadParameter(msg)
-    return names
+def _split_names(context: Any, option: Any, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",")]
 
 
 @main.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...|all")
 @click.option(
     "--protocol",
-    type=click.Choice(PROTOCOLS),
-    default=PROTOCOLS[0],
+    type=click.Choice(("quick", "paper", "authors")),
+    default="quick",
     show_default=True,
     help="quick: one split and small budgets, for a first look. paper: double 5-fold "
     "cross-validation with the paper's grids. authors: as in the authors' code, their "
     "method only.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes, one core each.",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Repetitions: other folds, other values removed, other networks.",
-)
-@click.option(
-    "--methods", callback=_split_names, metavar="A,B", help="Some columns only."
-)
-@click.option(
-    "--datasets", callback=_split_names, metavar="A,B", help="Some rows only."
-)
-@click.option(
-    "--data",
-    type=click.Choice(["digits"]),
-    help="Small sets that come with scikit-learn, in place of the paper's.",
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="results",
-    show_default=True,
-    help="Folder of the results.",
-)
+@click.option("--jobs", default=1, show_default=True, help="Processes, one core each.")
+@click.option("--seeds", default=1, show_default=True, help="Repetitions.")
+@click.option("--methods", callback=_split_names, help="Some columns: A,B.")
+@click.option("--datasets", callback=_split_names, help="Some rows: A,B.")
+@click.option("--data", help="digits: small sets of scikit-learn, not the paper's.")
+@click.option("--out", type=Path, default="results", show_default=True)
 def run(names: Sequence[str], out: Path, **options: Any) -> None:
     """Run experiments: some of those that `list` names, or all.
 
@@ -96,7 +60,7 @@ def run(names: Sequence[str], out: Path, **options: Any) -> None:
     """
     from reproduction.runner import EXPERIMENTS, run_experiments
 
-    chosen = tuple(EXPERIMENTS) if ALL in names else tuple(dict.fromkeys(names))
+    chosen = tuple(EXPERIMENTS) if "all" in names else tuple(dict.fromkeys(names))
     start = time.monotonic()
     try:
         runs = run_experiments(
@@ -132,11 +96,10 @@ def run(names: Sequence[str], out: Path, **options: Any) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=RESULTS)
+@click.argument("folder", type=Path, default=RESULTS)
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    *("-o", "--output"),
+    type=Path,
     default="report.html",
     show_default=True,
     help="The file that is written: HTML, or the tables alone as Markdown (.md).",
@@ -161,11 +124,7 @@ def report(folder: Path, output: Path, force: bool) -> None:
 @main.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--download", is_flag=True, help="Get the files that are not here.")
-@click.option(
-    "--save",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write one data set as CSV, or Parquet by the name of the file.",
-)
+@click.option("--save", type=Path, help="Write one data set to a CSV file.")
 def data(names: Sequence[str], download: bool, save: Path | None) -> None:
     """List the data sets, or describe some of them.
 
@@ -208,11 +167,8 @@ def _save(names: Sequence[str], path: Path) -> None:
 
     from reproduction.datasets import load_dataset
 
-    if len(names) != 1:
-        msg = f"Got --save and {len(names)} names, but expected one data set."
-        raise click.UsageError(msg)
-    if path.exists():
-        msg = f"Got --save {path}, which is there already, but expected a new file."
+    if len(names) != 1 or path.exists():
+        msg = f"Got --save {path}, but expected one data set and a new file."
         raise click.UsageError(msg)
     found = load_dataset(names[0])
     table = pd.DataFrame(found.X, columns=list(found.feature_names))
@@ -220,10 +176,7 @@ def _save(names: Sequence[str], path: Path) -> None:
     table = table.astype(dict.fromkeys(table.columns[whole], "Int64"))
     classes = np.array(found.target_names)
     table["target"] = classes[found.y] if len(classes) else found.y
-    if path.suffix == ".parquet":
-        table.to_parquet(path, index=False)
-    else:
-        table.to_csv(path, index=False)
+    table.to_csv(path, index=False)
     click.echo(f"Wrote {len(table)} rows to {path}; what to predict is 'target'.")
 
 

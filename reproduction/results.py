@@ -12,32 +12,9 @@ import pandas as pd
 
 from lacunet.exceptions import LacunetError, warn_user
 
-# What names a measurement: all that is decided before it is run.
-KEY = (
-    "experiment",
-    "protocol",
-    "dataset",
-    "rate",
-    "method",
-    "fold",
-    "seed",
-    "metric",
-)
-FIELDS = (
-    "experiment",
-    "dataset",
-    "rate",
-    "method",
-    "fold",
-    "seed",
-    "protocol",
-    "metric",
-    "value",
-    "params",
-    "seconds",
-    "versions",
-    "commit",
-)
+# What names a measurement, all that is decided before it is run; and all of its fields.
+KEY = ("experiment", "dataset", "rate", "method", "fold", "seed", "protocol", "metric")
+FIELDS = (*KEY, "value", "params", "seconds", "versions", "commit")
 
 
 def read_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -164,21 +141,15 @@ def _check(cell: Any, place: str) -> dict[str, Any]:
         found = ", ".join(map(str, cell)) if isinstance(cell, Mapping) else repr(cell)
         msg = f"Got {place} with {found}, but expected the fields {', '.join(FIELDS)}."
         raise LacunetError(msg)
-    value, reason = cell["value"], dict(cell["params"]).get("why")
-    if value is None and not reason:
-        msg = (
-            f"Got {place} without a value, but expected the reason in params['why'] "
-            f"then."
-        )
+    value = cell["value"]
+    if value is None and not cell["params"].get("why"):
+        msg = f"Got {place} without a value, but expected then a reason: params['why']."
         raise LacunetError(msg)
-    if value is not None and not (_is_number(value) and math.isfinite(value)):
+    is_number = isinstance(value, (int, float, np.number))
+    if value is not None and not (is_number and math.isfinite(value)):
         msg = f"Got {place} with value={value!r}, but expected a finite number or None."
         raise LacunetError(msg)
     return {name: cell[name] for name in FIELDS}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _to_plain(value: Any) -> Any:

@@ -36,22 +36,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 PACKAGES = ("lacunet", "numpy", "scikit-learn", "scipy", "torch")
-LIBRARIES = {
-    "lightgbm": ("lightgbm",),
-    "xgboost": ("xgboost", "xgboost-cpu"),
-    "catboost": ("catboost",),
-}
+LIBRARIES = ("catboost", "lightgbm", "xgboost", "xgboost-cpu")
 RETRY = "retry"  # in the params of a cell that failed and is tried again next time
 # What data, a library or the machine can cause; one cell must not end a run of hours.
-FAILURES = (
-    ArithmeticError,
-    LacunetError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    ValueError,
-)
-_LONGEST = 200  # letters of a warning that are kept
+FAILURES = (ArithmeticError, LacunetError, OSError, RuntimeError, ValueError)
 
 
 class Run(NamedTuple):
@@ -79,8 +67,7 @@ def load_experiment(name: str) -> Experiment:
     >>> load_experiment("table-1").reported["mse"]["mnist", None]["paper"]
     0.01056
     """
-    if name not in EXPERIMENTS:
-        raise ValueError(_refuse(f"name={name!r}", name, list(EXPERIMENTS)))
+    _check_known(name, EXPERIMENTS, f"name={name!r}")
     return EXPERIMENTS[name]
 
 
@@ -143,153 +130,127 @@ def run_experiments(
     [('table-4', 1), ('table-6', 1)]
     """
     experiments = [load_experiment(name) for name in dict.fromkeys(names)]
-    chosen = _choose(
-        experiments,
-        protocol=protocol,
-        seeds=seeds,
-        methods=methods,
-        datasets=datasets,
-        data=data,
-    )
-    if jobs < 1:
-        msg = f"Got jobs={jobs}, but expected at least 1."
+    options: dict[str, Any] = {"methods": methods, "datasets": datasets, "data": data}
+    _check_options(experiments, protocol, **options)
+    if min(jobs, seeds) < 1:
+        msg = f"Got jobs={jobs} and seeds={seeds}, but expected at least 1 of both."
         raise ValueError(msg)
-    return [
-        _run(each, plan, Path(out), protocol, datasets, data, jobs, progress)
-        for each, plan in chosen
-    ]
+    plans = []
+    for each in experiments:
+        rows, columns = choose(each, protocol, **options)
+        is_left_out = (methods and not columns) or (datasets and not rows)
+        if protocol in each.protocols and not is_left_out:
+            drawing = Drawing(Path(out), protocol, data, rows, columns)
+            plans.append((each, plan_jobs(each, protocol, seeds, **options), drawing))
+    if not plans:
+        msg = (
+            f"Got methods={methods} with datasets={datasets}, but expected some that "
+            f"one of {', '.join(each.name for each in experiments)} has together."
+        )
+        raise ValueError(msg)
+    return [_run(*plan, jobs, progress) for plan in plans]
 
 
-def plan_jobs(
+def choose(
     experiment: Experiment,
-    protocol: str = "quick",
+    protocol: str,
     *,
-    seeds: int = 1,
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
     data: str | None = None,
+) -> tuple[list[Setting], list[str]]:
+    """Return the rows and columns of a table that are asked for and that it has."""
+    rows = [
+        row
+        for row in experiment.settings_for(data)
+        if (not row.protocols or protocol in row.protocols)
+        and (datasets is None or row.dataset in datasets)
+    ]
+    only = PROTOCOLS[protocol].methods or experiment.methods
+    wanted = set(only if methods is None else methods) & set(only)
+    return rows, [method for method in experiment.methods if method in wanted]
+
+
+def plan_jobs(
+    experiment: Experiment, protocol: str = "quick", seeds: int = 1, **options: Any
 ) -> list[Job]:
     """List what there is to compute, the first seed of all rows first.
 
-    ``methods`` and ``datasets`` that the experiment does not have are passed over.
+    Options are those of ``choose``.
     """
+    rows, columns = choose(experiment, protocol, **options)
+    data = options.get("data")
     n_folds = PROTOCOLS[protocol].n_folds if experiment.cross_validated else 1
     n_seeds = max(seeds, experiment.budget(protocol, data).n_seeds)
-    columns = _columns(experiment, protocol)
+    name = experiment.cells_of or experiment.name
     return [
-        Job(
-            experiment.cells_of or experiment.name,
-            row.dataset,
-            row.rate,
-            method,
-            fold,
-            seed,
-            protocol,
-            data,
-        )
+        Job(name, row.dataset, row.rate, method, fold, seed, protocol, data)
         for seed in range(n_seeds)
-        for row in _rows(experiment, data, datasets)
-        if not row.protocols or protocol in row.protocols
+        for row in rows
         for fold in range(n_folds)
         for method in columns
-        if (not row.methods or method in row.methods)
-        and (methods is None or method in methods)
+        if not row.methods or method in row.methods
     ]
 
 
-def _rows(
-    experiment: Experiment, data: str | None, datasets: Sequence[str] | None
-) -> list[Setting]:
-    rows = experiment.settings_for(data)
-    return [row for row in rows if datasets is None or row.dataset in datasets]
-
-
-def _columns(experiment: Experiment, protocol: str) -> list[str]:
-    only = PROTOCOLS[protocol].methods
-    return [key for key in experiment.methods if not only or key in only]
-
-
-def _choose(
+def _check_options(
     experiments: Sequence[Experiment],
-    *,
     protocol: str,
-    seeds: int,
+    *,
     methods: Sequence[str] | None,
     datasets: Sequence[str] | None,
     data: str | None,
-) -> list[tuple[Experiment, list[Job]]]:
-    """Return the experiments that have something of what is asked for, with jobs."""
+) -> None:
+    """Refuse what none of the experiments has."""
     if not experiments:
         msg = f"Got no names, but expected some of {', '.join(EXPERIMENTS)}."
         raise ValueError(msg)
+    protocols = [name for each in experiments for name in each.protocols]
+    _check_known(protocol, protocols, f"protocol={protocol!r}")
+    _check_known(data, [None, DIGITS], f"data={data!r}")
     able = [each for each in experiments if protocol in each.protocols]
-    known = list(dict.fromkeys(p for each in experiments for p in each.protocols))
-    if not able:
-        raise ValueError(_refuse(f"protocol={protocol!r}", protocol, known))
-    if seeds < 1:
-        msg = f"Got seeds={seeds}, but expected at least 1."
-        raise ValueError(msg)
-    if data not in (None, DIGITS):
-        raise ValueError(_refuse(f"data={data!r}", data, [DIGITS]))
-    columns = [key for each in able for key in _columns(each, protocol)]
-    rows = [row.dataset for each in able for row in each.settings_for(data)]
-    for name, wanted, have in (
-        ("methods", methods, columns),
-        ("datasets", datasets, rows),
-    ):
-        for key in wanted or ():
-            if key not in have:
-                raise ValueError(_refuse(f"{key!r} in {name}", key, have))
-    plans = [
-        plan_jobs(
-            each,
-            protocol,
-            seeds=seeds,
-            methods=methods,
-            datasets=datasets,
-            data=data,
-        )
-        for each in able
-    ]
-    found = [
-        (each, plan)
-        for each, plan in zip(able, plans, strict=True)
-        if plan
-        # a figure that has no cells
-        or (not each.methods and methods is None)
-        and (datasets is None or _rows(each, data, datasets))
-    ]
-    if not found:
-        listed = ", ".join(each.name for each in experiments)
-        msg = (
-            f"Got methods={methods} with datasets={datasets}, but expected some that "
-            f"one of {listed} has together."
-        )
-        raise ValueError(msg)
-    return found
+    found = [choose(each, protocol, data=data) for each in able]
+    for method in methods or ():
+        columns = [key for _, columns in found for key in columns]
+        _check_known(method, columns, f"{method!r} in methods")
+    for dataset in datasets or ():
+        names = [row.dataset for rows, _ in found for row in rows]
+        _check_known(dataset, names, f"{dataset!r} in datasets")
 
 
-def _refuse(got: str, name: Any, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known)
-    hint = f" Did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?"
-    listed = ", ".join(dict.fromkeys(known))
-    return f"Got {got}, but expected one of {listed}.{hint if near else ''}"
+def _check_known(name: Any, known: Iterable[Any], got: str) -> None:
+    names = list(dict.fromkeys(known))
+    if name not in names:
+        near = difflib.get_close_matches(str(name), map(str, names))
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        listed = ", ".join(map(str, names))
+        msg = f"Got {got}, but expected one of {listed}.{hint}"
+        raise ValueError(msg)
 
 
 def _run(
     experiment: Experiment,
     plan: Sequence[Job],
-    folder: Path,
-    protocol: str,
-    datasets: Sequence[str] | None,
-    data: str | None,
+    drawing: Drawing,
     jobs: int,
     progress: Callable[[str], Any],
 ) -> Run:
-    path = folder / f"{experiment.cells_of or experiment.name}.jsonl"
-    left = _unfinished(experiment, plan, path)
+    """Run what is left of a plan, and compute the data of a figure."""
+    name, folder = experiment.name, drawing.folder
+    path = folder / f"{experiment.cells_of or name}.jsonl"
+    finished = {
+        tuple(None if part != part else part for part in key)  # NaN is no rate
+        for *key, params in read_results(path)[[*KEY, "params"]].itertuples(index=False)
+        if not params.get(RETRY)
+    }
+    left = [
+        job
+        for job in plan
+        if not {(*job[:-1], metric) for metric in experiment.metrics} <= finished
+        or (experiment.cells_of and not path_of_images(folder, job).exists())
+    ]
     n_skipped = len(plan) - len(left)
-    progress(f"{experiment.name} {n_skipped}/{len(plan)}")
+    progress(f"{name} {n_skipped}/{len(plan)}")
     empty: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     outcomes = Parallel(jobs, return_as="generator_unordered")(
@@ -302,49 +263,23 @@ def _run(
         first = outcome.cells[0]
         if first["value"] is None:
             (empty if outcome.expected else failed).append(first)
-        progress(f"{experiment.name} {done}/{len(plan)}: {_describe(first)}")
+        progress(f"{name} {done}/{len(plan)}: {_describe(first)}")
     if experiment.draw is not None:
-        columns = {job.method for job in plan}
-        methods = [key for key in experiment.methods if key in columns]
-        rows = _rows(experiment, data, datasets)
-        drawing = Drawing(folder, protocol, data, rows, methods)
         with one_core():
             content = experiment.draw(drawing)
         suffix = "npz" if experiment.body == "autoencoder" else "json"
-        update_figure(folder / f"{experiment.name}.{suffix}", drawing.label, content)
-    return Run(experiment.name, path, len(left), n_skipped, empty, failed)
-
-
-def _unfinished(experiment: Experiment, plan: Sequence[Job], path: Path) -> list[Job]:
-    """Return the jobs that have cells, or images for a figure, still to be computed."""
-    cells = read_results(path)
-    if len(cells):
-        cells = cells[[not params.get(RETRY) for params in cells["params"]]]
-    rates = cells["rate"].astype(object).where(cells["rate"].notna(), None)
-    finished = set(zip(*(cells.assign(rate=rates)[name] for name in KEY), strict=True))
-
-    def is_finished(job: Job) -> bool:
-        if experiment.cells_of and not path_of_images(path.parent, job).exists():
-            return False
-        place = job._asdict()
-        return all(
-            tuple({**place, "metric": metric}[name] for name in KEY) in finished
-            for metric in experiment.metrics
-        )
-
-    return [job for job in plan if not is_finished(job)]
+        update_figure(folder / f"{name}.{suffix}", drawing.label, content)
+    return Run(name, path, len(left), n_skipped, empty, failed)
 
 
 def _describe(cell: Mapping[str, Any]) -> str:
     """Return a cell in words: its place, and its value or why it has none."""
     rate = "" if cell["rate"] is None else f" {cell['rate']:g}"
-    fold = f", fold {cell['fold']}" if cell["fold"] else ""
-    seed = f", seed {cell['seed']}" if cell["seed"] else ""
-    place = f"{cell['dataset']}{rate}, {cell['method']}{fold}{seed}"
+    split = "".join(f", {n} {cell[n]}" for n in ("fold", "seed") if cell[n])
+    place = f"{cell['dataset']}{rate}, {cell['method']}{split}"
     if cell["value"] is None:
         return f"{place}: no {cell['metric']}: {cell['params']['why']}"
-    found = f"{cell['metric']} {cell['value']:.4f}"
-    return f"{place}: {found} in {cell['seconds']:.1f} s"
+    return f"{place}: {cell['metric']} {cell['value']:.4f} in {cell['seconds']:.1f} s"
 
 
 # --- one job
@@ -390,7 +325,7 @@ def compute(job: Job) -> Outcome:
             values, images, expected = {}, None, False
     seconds = time.perf_counter() - start
     if caught:
-        texts = [f"{w.category.__name__}: {w.message}"[:_LONGEST] for w in caught]
+        texts = [f"{w.category.__name__}: {w.message}"[:200] for w in caught]
         params["warnings"] = list(dict.fromkeys(texts))
     # All that was not a default; our classifier is at its own.
     is_default = job.method == "lacunet" and not is_image
@@ -431,7 +366,8 @@ def one_core() -> Iterator[None]:
 def find_versions(method: str) -> dict[str, str]:
     """Return the versions of what a cell is computed with, as far as installed."""
     versions = {"python": platform.python_version()}
-    for package in (*PACKAGES, *LIBRARIES.get(method, ())):
+    libraries = [name for name in LIBRARIES if name.startswith(method)]
+    for package in (*PACKAGES, *libraries):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

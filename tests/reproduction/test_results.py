@@ -94,7 +94,7 @@ def test_a_damaged_line_in_the_middle_is_an_error_with_its_number(path, damage):
     [
         ({"value": np.nan}, LacunetError, "value=nan, but expected a finite number"),
         ({"value": "0.5"}, LacunetError, "value='0.5'"),
-        ({"value": None}, LacunetError, r"expected the reason in params\['why'\]"),
+        ({"value": None}, LacunetError, r"expected then a reason: params\['why'\]"),
         ({"colour": 1}, LacunetError, "colour, but expected the fields"),
         ({"params": {"a": np.zeros(2)}}, TypeError, "a ndarray in a cell.*tolist"),
         ({"seconds": np.inf}, ValueError, "not JSON compliant"),

@@ -118,7 +118,11 @@ def test_each_experiment_takes_the_methods_and_data_sets_that_it_has(
         (["table-4"], {"datasets": ["zzz"]}, "Got 'zzz' in datasets, but .* pima, "),
         (["table-2"], {"protocol": "authors"}, "protocol='authors', .* paper, quick"),
         (["table-4"], {"seeds": 0}, "seeds=0"),
-        (["table-4"], {"data": "mnist"}, "data='mnist', but expected one of digits"),
+        (
+            ["table-4"],
+            {"data": "mnist"},
+            "data='mnist', but expected one of None, digits",
+        ),
         (["table-4"], {"jobs": 0}, "jobs=0"),
         (
             ["table-2", "table-4"],
