@@ -71,13 +71,11 @@ def run(names: Sequence[str], out: Path, **options: Any) -> None:
         sys.exit(130)
     except (LacunetError, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(
-        f"{'experiment':18} {'run':>5} {'found':>6} {'empty':>6} {'failed':>6}  file"
-    )
+    click.echo(f"{'experiment':18} {'run':>5} {'found':>6} {'empty':>6} {'failed':>6}")
     for each in runs:
         click.echo(
             f"{each.experiment:18} {each.n_run:5} {each.n_skipped:6} "
-            f"{len(each.empty):6} {len(each.failed):6}  {each.path}"
+            f"{len(each.empty):6} {len(each.failed):6}"
         )
     for each in runs:
         for kind, cells in (("Empty", each.empty), ("Failed", each.failed)):

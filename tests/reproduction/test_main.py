@@ -48,12 +48,11 @@ def test_a_run_sums_up_what_was_done_and_what_comes_next(computed, tmp_path):
     found = call("run", "table-4", "table-6", *SMALL, "--out", tmp_path)
     assert found.exit_code == 0
     header, first, second, *rest = found.stdout.splitlines()
-    assert header.split() == ["experiment", "run", "found", "empty", "failed", "file"]
-    path = tmp_path / "table-4.jsonl"
-    assert first.split() == ["table-4", "2", "0", "0", "0", str(path)]
+    assert header.split() == ["experiment", "run", "found", "empty", "failed"]
+    assert first.split() == ["table-4", "2", "0", "0", "0"]
     assert rest[-1].strip() == f"python -m reproduction report {tmp_path}"
     assert "table-4 1/2: iris 0.2, knn: accuracy 0.5000 in 1.0 s" in found.stderr
-    assert len(read_results(path)) == 2
+    assert len(read_results(tmp_path / "table-4.jsonl")) == 2
     again = call("run", "table-4", *SMALL, "--out", tmp_path).stdout
     assert again.splitlines()[1].split()[:3] == ["table-4", "0", "2"]
 

@@ -70,6 +70,12 @@ def test_em_columns_differ_from_the_paper_in_the_density_alone(body):
     assert difference(joint, frozen) == {"train_density": False}
 
 
+def test_training_on_complete_rows_changes_the_rows_alone():
+    paper, other = (METHODS[k].make(3, "rbf") for k in ("paper", "paper-complete"))
+    assert difference(paper, other.network) == {"on_unseen_missing": "use"}
+    assert METHODS["paper-complete"].needs_complete
+
+
 def test_the_network_behind_is_the_same_for_all():
     models = {key: method.make(0, "rbf") for key, method in METHODS.items()}
     networks = {
