@@ -242,7 +242,8 @@ def test_the_same_results_give_the_same_page(tmp_path):
 
 def test_any_part_of_the_results_gives_a_report(tmp_path):
     cell = {"dataset": "pima", "method": "paper", "value": 0.7}
-    failed, authors = {"value": None}, {"protocol": "authors"}
+    failed = {"value": None, "params": {"why": "lost"}}
+    authors = {"protocol": "authors"}
     error = {"experiment": "table-1", "dataset": "mnist", "metric": "mse_inside"}
     cases = [
         [failed],
