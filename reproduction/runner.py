@@ -46,8 +46,8 @@ class Run(NamedTuple):
     """What a run of one experiment has done.
 
     ``n_run`` jobs were run now, ``n_skipped`` were finished by earlier runs. ``empty``
-    are the new cells without a value, for the first metric; of them ``failed`` are
-    those that nobody expected to be empty.
+    are the new cells without a value for a known reason, ``failed`` those that nobody
+    expected to be empty; of a job with several metrics the first.
     """
 
     experiment: str
