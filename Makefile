@@ -10,7 +10,7 @@ NUMERIC_TESTS := $(addprefix tests/,functional density nn estimators baselines)
 OLD_KERNELS := OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test check format bench bench-estimators results docs
+.PHONY: help demo reproduce test test-kernels check format bench bench-estimators results docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -44,7 +44,7 @@ from benchmarks.rivals import digest_source
 from benchmarks.timing import threads
 from lacunet import LacunetClassifier, LacunetRegressor
 from lacunet.baselines import BoostedClassifier, BoostedRegressor, mean_indicator
-from lacunet.datasets import drop_values
+from lacunet.missingness import drop_values
 
 OUT = Path("benchmarks/results/more_missing.jsonl")
 BUNDLED = {

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from lacunet._validation import check_choice
 from lacunet.baselines._boosting import BoostedClassifier, BoostedRegressor
