@@ -1,0 +1,65 @@
+"""Models that lacunet 0.1.0 saved load, and predict what they predicted then."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lacunet
+
+FOLDER = Path(__file__).parents[1] / "data" / "saved-by-0.1.0"
+PREDICTED = json.loads((FOLDER / "predictions.json").read_text())
+
+
+@pytest.fixture
+def rows():
+    return pd.read_csv(FOLDER / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "columns"),
+    [
+        ("classifier", "predict_proba", ["age", "bmi", "sex", "dose"]),
+        ("regressor", "predict", ["age", "bmi", "sex"]),
+        ("rbf", "predict_proba", ["age", "bmi", "dose"]),
+        ("autoencoder", "transform", ["age", "bmi", "dose"]),
+    ],
+)
+def test_networks_predict_the_same(rows, name, method, columns):
+    model = lacunet.load(FOLDER / name)
+    predictions = getattr(model, method)(rows[columns])
+    np.testing.assert_allclose(predictions, PREDICTED[name], rtol=1e-5)
+
+
+def test_imputer_fills_in_the_same(rows):
+    filled = lacunet.load(FOLDER / "imputer").transform(rows)
+    expected = pd.DataFrame(PREDICTED["imputer"], columns=rows.columns)
+    pd.testing.assert_frame_equal(filled, expected, rtol=1e-5, check_dtype=False)
+
+
+def test_models_are_saved_again_as_they_were(tmp_path):
+    for name in PREDICTED:
+        lacunet.load(FOLDER / name).save(tmp_path / name)
+        old, new = (
+            json.loads((folder / name / "model.json").read_text())["content"]
+            for folder in (FOLDER, tmp_path)
+        )
+        assert {**new, "versions": None} == {**old, "versions": None}
+        tensors = (folder / name / "model.safetensors" for folder in (FOLDER, tmp_path))
+        assert len({path.read_bytes() for path in tensors}) == 1
+
+
+def test_command_predicts_the_same(tmp_path):
+    pytest.importorskip("click")
+    from lacunet.cli import main
+
+    out = tmp_path / "out.csv"
+    args = ["predict", FOLDER / "command", FOLDER / "table.csv", "-o", out]
+    with pytest.raises(SystemExit) as end:
+        main([str(arg) for arg in args])
+    assert not end.value.code
+    pd.testing.assert_frame_equal(
+        pd.read_csv(out), pd.read_csv(FOLDER / "command.csv"), rtol=1e-5
+    )
