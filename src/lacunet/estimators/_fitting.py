@@ -4,14 +4,12 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lacunet.estimators._bank import Seat
 from lacunet.estimators._checkpoint import CheckpointFile
 from lacunet.estimators._mixtures import (
     find_edges,
@@ -23,7 +21,6 @@ from lacunet.estimators._mixtures import (
 from lacunet.estimators._network import DTYPE, BodyShape, Branch, Branches, density_of
 from lacunet.estimators._rows import deal_folds, find_copies
 from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
-from lacunet.estimators._together import may_wait, wait_for_others
 from lacunet.exceptions import warn_user
 from lacunet.functional import FactorComponents, MixedComponents
 from lacunet.nn import ExpectedLinear
@@ -240,33 +237,19 @@ def fit_branches(
         parameters.get("image_shape"),
         parameters.get("masked_fraction", 1.0),
     )
-    rows = samples.to_rows(device)
-    folds = _make_folds(setting, samples, held_back=valid is None)
-    plan = make_plan(parameters, len(samples.x))
-    generator = torch.Generator().manual_seed(setting.seeds(3))
-    if (
-        valid is None
-        and store is None
-        and may_wait(module, setting.criterion, parameters)
-    ):
-        seat = Seat(
-            module, rows, folds, plan, partial(_optimiser, parameters), generator
-        )
-        wait_for_others(seat, _pace(parameters))
-        return seat.history
     task = NetworkTask(
         module,
-        rows,
-        folds,
+        samples.to_rows(device),
+        _make_folds(setting, samples, held_back=valid is None),
         None if valid is None else valid.to_rows(device),
         setting.criterion,
         extras,
     )
     history = train(
         task,
-        _optimiser(parameters, *_parameters_of(module)),
-        plan,
-        generator,
+        _optimiser(parameters, module),
+        make_plan(parameters, len(samples.x)),
+        torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
         verbose=bool(parameters["verbose"]),
     )
@@ -294,29 +277,19 @@ def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 
-def _parameters_of(module: Branches) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the parameters of the networks, and those of the densities."""
-    of_densities: list[Tensor] = [
-        p for branch in module for p in branch.density.parameters()
-    ]
+def _optimiser(parameters: dict[str, Any], module: Branches) -> torch.optim.Optimizer:
+    """Train densities at a lower learning rate, without decay: zero means nothing."""
+    of_densities = [p for branch in module for p in branch.density.parameters()]
     known = {id(parameter) for parameter in of_densities}
-    return [p for p in module.parameters() if id(p) not in known], of_densities
-
-
-def _pace(parameters: dict[str, Any]) -> tuple[float, ...]:
-    """Return the learning rate of the networks, and their weight decay."""
-    return (float(parameters["lr"]), float(parameters["weight_decay"]))
-
-
-def _optimiser(
-    parameters: dict[str, Any], of_networks: list[Tensor], of_densities: list[Tensor]
-) -> torch.optim.Optimizer:
-    """Give the density a pace of its own, and no decay: its zeros mean nothing."""
-    lr, decay = _pace(parameters)
-    groups: list[dict[str, Any]] = [{"params": of_networks, "weight_decay": decay}]
+    of_networks = [p for p in module.parameters() if id(p) not in known]
+    lr = float(parameters["lr"])
+    groups: list[dict[str, Any]] = [
+        {"params": of_networks, "weight_decay": float(parameters["weight_decay"])}
+    ]
     if parameters["train_density"]:
-        pace = _DENSITY_PACE * lr
-        groups.append({"params": of_densities, "lr": pace, "weight_decay": 0.0})
+        groups.append(
+            {"params": of_densities, "lr": _DENSITY_PACE * lr, "weight_decay": 0.0}
+        )
     return torch.optim.AdamW(groups, lr=lr)
 
 
