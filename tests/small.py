@@ -1,4 +1,4 @@
-"""Small estimators that fit in a moment, and small tables with holes."""
+"""Small estimators that fit in a moment, and small tables with missing values."""
 
 import datetime
 import functools
@@ -51,34 +51,34 @@ NETWORKS = {**PREDICTORS, "autoencoder": autoencoder}
 ALL = {**NETWORKS, "imputer": imputer}
 
 
-def numbers(n=60, *, holes=0.2, seed=0):
-    """Return an array of four columns with holes, and classes that go with it."""
+def numbers(n=60, *, missing=0.2, seed=0):
+    """Return an array of four columns with missing values, and classes."""
     rng = np.random.RandomState(seed)
     X = rng.randn(n, 4)
     y = (X[:, 0] + 0.5 * X[:, 1] + 0.2 * rng.randn(n) > 0).astype(int)
-    X[rng.rand(n, 4) < holes] = NAN
+    X[rng.rand(n, 4) < missing] = NAN
     return X, y
 
 
 def frame(n=60, *, seed=0):
-    """Return a pandas frame of numbers, categories and dates with holes."""
+    """Return an incomplete pandas frame of numbers, categories and dates."""
     rng = np.random.RandomState(seed)
     cause = rng.randn(n)
 
-    def holed(values, dtype=None):
+    def incomplete(values, dtype=None):
         column = pd.Series(values, dtype=dtype)
         return column.where(rng.rand(n) > 0.15)
 
     days = [datetime.datetime(2020, 1, 1) + datetime.timedelta(int(d)) for d in cause]
     return pd.DataFrame(
         {
-            "number": holed(cause + 0.1 * rng.randn(n)),
-            "whole": holed(np.round(10 * cause).astype(int), "Int64"),
-            "town": holed(np.where(cause > 0, "Rome", "Bonn"), "category"),
-            "text": holed(np.where(rng.rand(n) > 0.5, "x", "y"), "str"),
+            "number": incomplete(cause + 0.1 * rng.randn(n)),
+            "whole": incomplete(np.round(10 * cause).astype(int), "Int64"),
+            "town": incomplete(np.where(cause > 0, "Rome", "Bonn"), "category"),
+            "text": incomplete(np.where(rng.rand(n) > 0.5, "x", "y"), "str"),
             "flag": cause > 0.5,
-            "maybe": holed(cause > 0.3, "boolean"),
-            "day": holed(pd.to_datetime(days)),
+            "maybe": incomplete(cause > 0.3, "boolean"),
+            "day": incomplete(pd.to_datetime(days)),
         }
     ), (cause > 0).astype(int)
 
@@ -90,7 +90,7 @@ def fitted(name, table=numbers):
 
 
 def predictions(model, X):
-    """Return what a model of any kind says of a table, as numbers."""
+    """Return the predictions of a model of any kind, as numbers."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba(X)
     if hasattr(model, "predict"):

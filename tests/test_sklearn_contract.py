@@ -61,8 +61,8 @@ DEFAULTS = [
 ]
 
 
-# Some checks have a handful of rows, or a class of one: that is told, as it should be.
-few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few to hold any back")
+# Some checks have a handful of rows, or a class of one, which gives a warning.
+few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few")
 single_members = pytest.mark.filterwarnings("ignore:Got classes with one row only")
 
 

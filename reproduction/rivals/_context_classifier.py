@@ -10,16 +10,16 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from lacunet.baselines._encoded import TableBaseline, seeded
-from lacunet.baselines._plain import plain_network
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._targets import (
+from lacunet.baselines import plain_network
+from lacunet.estimators import (
     check_given,
     check_labels,
     class_factors,
     find_classes,
+    read_table,
 )
 from reproduction.rivals._complete import borrow_holes, check_complete, find_complete
+from reproduction.rivals._encoded import TableBaseline, seeded
 from reproduction.rivals._two_heads import NO_CLASS, Lesson, with_two_heads
 
 
@@ -162,7 +162,7 @@ class ContextEncoderClassifier(ClassifierMixin, TableBaseline):
 
     def _encode_complete(self, X_complete: Any, x: np.ndarray) -> np.ndarray:
         table = read_table(self, X_complete, reset=False)
-        check_complete(table, x, self._inputs.table.holes(table))
+        check_complete(table, x, self._inputs.table.missing(table))
         return self._inputs.transform(table)
 
     def _lesson_of_copies(

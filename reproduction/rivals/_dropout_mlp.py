@@ -8,11 +8,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lacunet.baselines._encoded import TableBaseline, seeded
-from lacunet.baselines._plain import plain_network
-from lacunet.estimators._network_estimator import NetworkEstimator
-from lacunet.estimators._targets import check_given
+from lacunet.baselines import plain_network
+from lacunet.estimators import NetworkEstimator, check_given
 from reproduction.rivals._dropout import InputDropout
+from reproduction.rivals._encoded import TableBaseline, seeded
 
 
 class DropoutNetwork(TableBaseline):

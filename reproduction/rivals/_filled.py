@@ -14,18 +14,22 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 from torch import Tensor, nn
 
 from lacunet._validation import check_choice
-from lacunet.baselines._split import SplitTask, ask, hold_back
 from lacunet.density import GaussianMixtureDensity
-from lacunet.estimators import LacunetAutoencoder
-from lacunet.estimators._fitting import Samples, make_plan, undisturbed
-from lacunet.estimators._inputs import FOR_NETWORKS
-from lacunet.estimators._network import DTYPE
-from lacunet.estimators._parameters import check_parameters, find_device
-from lacunet.estimators._task import RECONSTRUCTION
+from lacunet.estimators import (
+    DTYPE,
+    FOR_NETWORKS,
+    RECONSTRUCTION,
+    LacunetAutoencoder,
+    Samples,
+    check_parameters,
+    find_device,
+    make_plan,
+    undisturbed,
+)
 from lacunet.exceptions import warn_user
-from lacunet.nn._activation import ActivationLike
-from lacunet.nn._ensemble import NetworkEnsemble
+from lacunet.nn import ActivationLike, NetworkEnsemble
 from lacunet.training import Epoch, train
+from reproduction.rivals._split import SplitTask, ask, hold_back
 
 Scale = Literal["standard", "none"]
 

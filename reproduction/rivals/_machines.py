@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lacunet._validation import check_positive_int
-from lacunet.estimators._targets import check_weights, class_factors
+from lacunet.estimators import check_weights, class_factors
 from reproduction.rivals._margin_problems import Solver
 from reproduction.rivals._zero_filled import ColumnScale, ZeroFilled, merge_copies
 

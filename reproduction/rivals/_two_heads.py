@@ -7,12 +7,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lacunet.estimators import LacunetClassifier, LacunetRBFClassifier
-from lacunet.estimators._classifier import LabelledEstimator
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._network_estimator import Problem
-from lacunet.estimators._task import CLASSIFICATION, RECONSTRUCTION, Criterion
-from lacunet.nn._ensemble import LinearEnsemble
+from lacunet.estimators import (
+    CLASSIFICATION,
+    RECONSTRUCTION,
+    Criterion,
+    LabelledEstimator,
+    LacunetClassifier,
+    LacunetRBFClassifier,
+    Problem,
+    read_table,
+)
+from lacunet.nn import LinearEnsemble
 
 # In place of a class, for rows that only the second head learns from.
 NO_CLASS = -1

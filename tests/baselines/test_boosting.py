@@ -59,7 +59,7 @@ def test_contract(estimator, check):
 
 
 @every
-def test_categories_holes_and_dates_are_taken_as_they_are(name):
+def test_categories_dates_and_missing_values_are_taken_as_they_are(name):
     X, y = frame(200)
     model = boosted(BoostedClassifier, name).fit(X, np.where(y == 1, "yes", "no"))
     assert model.score(X, np.where(y == 1, "yes", "no")) > 0.9
@@ -80,12 +80,12 @@ def test_a_category_that_training_has_not_seen_counts_as_missing(name):
 
 
 @every
-def test_levels_have_no_order(name):
+def test_categories_have_no_order(name):
     rng = np.random.RandomState(0)
-    level = rng.randint(8, size=400)
-    y = np.isin(level, [1, 3, 6])
-    X = np.array([f"level {i}" for i in level], dtype=object)[:, None]
-    # Two leaves hold any two groups of levels, but no cut of an order does.
+    code = rng.randint(8, size=400)
+    y = np.isin(code, [1, 3, 6])
+    X = np.array([f"town {i}" for i in code], dtype=object)[:, None]
+    # Two leaves hold any two groups of categories, but no cut of an order does.
     model = boosted(BoostedClassifier, name, trees=100).fit(X, y)
     assert model.score(X, y) == 1.0
 

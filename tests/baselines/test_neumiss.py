@@ -8,8 +8,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small import frame, numbers
 from torch import nn
 
-from lacunet.baselines._neumiss import NeuMissClassifier, NeuMissMLP, NeuMissRegressor
-from lacunet.baselines._neumiss_block import NeuMissBlock
+from lacunet.baselines import (
+    NeuMissBlock,
+    NeuMissClassifier,
+    NeuMissMLP,
+    NeuMissRegressor,
+)
 
 NAN = float("nan")
 _QUICK = {"depth": 2, "width": 8, "max_epochs": 2, "random_state": 0}
@@ -17,7 +21,7 @@ _GOOD = {**_QUICK, "max_epochs": 10, "lr": 0.05}
 # Many of scikit-learn's checks fit, and some of them ask for a good fit.
 _HASTY = {**_GOOD, "depth": 1, "max_epochs": 6}
 
-few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few to hold any back")
+few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few")
 single_members = pytest.mark.filterwarnings("ignore:Got classes with one row only")
 
 
@@ -138,12 +142,12 @@ def test_a_row_alone_has_the_output_that_it_has_among_others(depth):
 
 def test_gradients_are_those_of_finite_differences_and_never_nan():
     made, x = random_block(3), random_rows(5)
-    holes = torch.isnan(x)
+    missing = torch.isnan(x)
     values = x.nan_to_num().requires_grad_()
 
     def respond(values, weight, mean):
         parameters = {"weight": weight, "mean": mean}
-        rows = values.masked_fill(holes, NAN)
+        rows = values.masked_fill(missing, NAN)
         return torch.func.functional_call(made, parameters, (rows,))
 
     weight, mean = (p.detach().requires_grad_() for p in (made.weight, made.mean))
@@ -181,7 +185,7 @@ def test_wrong_shapes_and_depths_are_refused():
 
 
 def gaussian_rows(n):
-    """Return rows whose observed columns tell the others, and a linear target."""
+    """Return rows whose columns depend on each other, and a linear target."""
     rng = np.random.RandomState(0)
     truth = rng.randn(n, 2) @ rng.randn(2, 4) + 0.2 * rng.randn(n, 4)
     target = truth @ [1.0, -2.0, 1.0, 1.5]
@@ -190,7 +194,7 @@ def gaussian_rows(n):
 
 def test_steps_of_the_block_teach_a_linear_head_to_use_correlations():
     X, y = gaussian_rows(800)
-    options = {"mlp_depth": 0, "lr": 0.02, "max_epochs": 60}
+    options = {"mlp_depth": 0, "lr": 0.05, "max_epochs": 60}
     flat, deep = (
         np.mean(
             [
@@ -202,10 +206,10 @@ def test_steps_of_the_block_teach_a_linear_head_to_use_correlations():
         )
         for depth in (0, 5)
     )
-    assert deep > flat + 0.05  # about 0.12, and 0.07 for the worst seed
+    assert deep > flat + 0.06  # about 0.14 more
 
 
-def test_classes_are_learned_from_rows_with_holes():
+def test_classes_are_learned_from_rows_with_missing_values():
     X, y = numbers(300)
     words = np.array(["no", "yes"])[y]
     model = NeuMissClassifier(**_GOOD).fit(X[:200], words[:200])
@@ -319,7 +323,7 @@ def test_several_networks_are_bagged():
     assert model.fit(X, y).predict_proba(X).shape == (60, 2)
 
 
-def test_the_issue_s_name_is_the_classifier():
+def test_the_method_s_name_is_the_classifier():
     assert NeuMissMLP is NeuMissClassifier
 
 

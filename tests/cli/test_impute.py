@@ -12,8 +12,8 @@ from lacunet import LacunetImputer
 def few_mixtures(monkeypatch):
     """Have fewer mixtures to choose from: which is the best is not asked here."""
     few = (("diag", 1, None), ("diag", 3, None))
-    monkeypatch.setattr("lacunet.estimators._mixtures._FOR_TABLES", few)
-    monkeypatch.setattr("lacunet.estimators._mixtures._MORE_CLASSES", ())
+    monkeypatch.setattr("lacunet.estimators._densities._FOR_TABLES", few)
+    monkeypatch.setattr("lacunet.estimators._densities._MORE_CLASSES", ())
 
 
 @pytest.fixture

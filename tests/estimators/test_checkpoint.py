@@ -22,8 +22,8 @@ from small import (
 )
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators import _task
-from lacunet.estimators._checkpoint import CheckpointFile, name_owner
+from lacunet.estimators import _fitting
+from lacunet.estimators._saving import CheckpointFile, name_owner
 from lacunet.exceptions import LacunetError
 
 every = pytest.mark.parametrize("name", NETWORKS)
@@ -44,14 +44,14 @@ def break_off(monkeypatch, model, path, n_losses):
     """Fit until so many losses have been computed."""
     calls = []
 
-    def loss(self, *given, compute=_task.NetworkTask.loss):
+    def loss(self, *given, compute=_fitting.NetworkTask.loss):
         calls.append(given)
         if len(calls) > n_losses:
             raise Killed
         return compute(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_task.NetworkTask, "loss", loss)
+        patch.setattr(_fitting.NetworkTask, "loss", loss)
         with pytest.raises(Killed):
             fit(model, path)
 
@@ -142,14 +142,14 @@ def test_an_interrupted_training_can_go_on(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint"
     calls = []
 
-    def loss(self, *given, compute=_task.NetworkTask.loss):
+    def loss(self, *given, compute=_fitting.NetworkTask.loss):
         calls.append(given)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return compute(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_task.NetworkTask, "loss", loss)
+        patch.setattr(_fitting.NetworkTask, "loss", loss)
         with pytest.warns(UserWarning, match="interrupted after"):
             fit(rbf(max_epochs=6), path)
     resumed, whole = fit(rbf(max_epochs=6), path), fit(rbf(max_epochs=6))
@@ -162,13 +162,13 @@ _TRAIN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from small import classifier, numbers
-from lacunet.estimators import _task
+from lacunet.estimators import _fitting
 
-def loss(self, *given, compute=_task.NetworkTask.loss):
+def loss(self, *given, compute=_fitting.NetworkTask.loss):
     time.sleep(0.02)  # so that there is time to be killed in the middle of an epoch
     return compute(self, *given)
 
-_task.NetworkTask.loss = loss
+_fitting.NetworkTask.loss = loss
 X, y = numbers(100)
 seed = None if sys.argv[3] == "None" else int(sys.argv[3])
 model = classifier(max_epochs=9, batch_size=20, random_state=seed, dropout=0.3)

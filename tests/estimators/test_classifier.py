@@ -16,7 +16,7 @@ NAN = np.nan
 # --- what it learns
 
 
-def test_it_learns_from_rows_with_holes():
+def test_it_learns_from_rows_with_missing_values():
     X, y = numbers(400)
     model = classifier(max_epochs=15, lr=0.02).fit(X[:300], y[:300])
     prior = log_loss(y[300:], np.tile(np.bincount(y[:300]) / 300, (100, 1)))
@@ -98,26 +98,26 @@ def test_the_papers_method_is_the_expected_layer_and_a_plain_network():
     torch = pytest.importorskip("torch")
     X, y = numbers()
     model = paper_method().fit(X, y)
-    (branch,) = model.module_
-    first = branch.networks.first
+    (view,) = model.module_
+    first = view.networks.first
     assert isinstance(first, ExpectedLinear)
     encoded = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
     x = torch.tensor(encoded.clip(-5, 5), dtype=torch.float32)
     with torch.no_grad():
         response = first(x)
-        for layer in branch.networks.layers[:-1]:
+        for layer in view.networks.layers[:-1]:
             response = torch.relu(response @ layer.weight[0] + layer.bias[0])
-        last = branch.networks.layers[-1]
+        last = view.networks.layers[-1]
         expected = (response @ last.weight[0] + last.bias[0]).softmax(1)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
 def test_the_papers_method_on_complete_rows_is_a_plain_network():
     torch = pytest.importorskip("torch")
-    X, y = numbers(holes=0.0)
+    X, y = numbers(missing=0.0)
     model = paper_method().fit(X, y)
-    (branch,) = model.module_
-    first, layers = branch.networks.first, branch.networks.layers
+    (view,) = model.module_
+    first, layers = view.networks.first, view.networks.layers
     x = torch.tensor((X - X.mean(0)) / X.std(0), dtype=torch.float32)
     with torch.no_grad():
         response = torch.relu(x @ first.weight.T + first.bias)
@@ -301,7 +301,7 @@ def test_weights_that_are_none_are_refused(weights):
 # --- rows to validate on, and rows without a label
 
 
-def test_given_validation_rows_are_judged_by_and_not_trained_on():
+def test_given_rows_are_validated_on_and_not_trained_on():
     X, y = numbers(80)
     model = classifier(max_epochs=1, n_networks=1)
     right = model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
@@ -414,7 +414,7 @@ def test_the_networks_of_one_view_are_averaged():
 
 
 def test_draws_and_expectation_are_the_same_on_complete_rows():
-    X, y = numbers(holes=0.0)
+    X, y = numbers(missing=0.0)
     model = classifier().fit(X, y)
     expected = model.predict_proba(X)
     drawn = model.set_params(propagate="sample", n_samples=3).predict_proba(X)
@@ -511,11 +511,11 @@ def test_parameters_may_be_numbers_of_numpy():
 
 
 def views_of(X, y):
-    shapes = [branch.shape for branch in classifier().fit(X, y).module_]
+    shapes = [view.shape for view in classifier().fit(X, y).module_]
     return [(shape.covariance_type, shape.n_edges is not None) for shape in shapes]
 
 
-def test_the_second_view_are_levels_or_gaussians_without_factors():
+def test_the_second_view_are_bins_or_gaussians_without_factors():
     X, y = numbers(300)
     assert views_of(X, y) == [("diag", False), ("diag", True)]
     cause = X[:, :1] + 0.1 * np.random.RandomState(0).randn(300, 4)

@@ -1,4 +1,4 @@
-"""Laws of all estimators: chance, order, neighbours, holes, interruptions."""
+"""Laws of all estimators: chance, order, neighbours, missing values, interruptions."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ from small import (
     predictions,
 )
 
-from lacunet.estimators import _task
+from lacunet.estimators import _fitting
 
 NAN = np.nan
 
@@ -154,7 +154,7 @@ def test_rows_come_in_blocks_that_fit_in_memory(name, monkeypatch):
     X, _ = numbers()
     model = fitted(name)
     whole = predictions(model, X)
-    for name in ("_base.BLOCK_BUDGET", "_network_estimator.NUMBERS_AT_ONCE"):
+    for name in ("_base.BLOCK_BUDGET", "_base.NUMBERS_AT_ONCE"):
         monkeypatch.setattr(f"lacunet.estimators.{name}", 1)
     np.testing.assert_allclose(predictions(model, X), whole, atol=1e-5)
 
@@ -186,7 +186,7 @@ def test_the_default_dtype_of_torch_has_no_influence(name, tmp_path):
     [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
     ids=["deepcopy", "pickle"],
 )
-def test_a_copy_says_the_same(name, copied):
+def test_a_copy_predicts_the_same(name, copied):
     X, _ = frame()
     model = fitted(name, frame)
     again = copied(model)
@@ -220,10 +220,10 @@ def test_nothing_is_predicted_before_fit(name):
             ask(ALL[name]())
 
 
-# --- holes that training had not
+# --- values missing where none was in training
 
 
-def holed(X):
+def without_a_column(X):
     gone = X.copy()
     gone[:, 2] = NAN
     return gone
@@ -234,7 +234,7 @@ def clone_fitted(model, **options):
 
 
 @every
-def test_a_column_that_had_no_holes_is_named_in_one_warning(name):
+def test_a_column_that_had_no_missing_values_is_named_in_one_warning(name):
     X, _ = frame()
     model = clone_fitted(fitted(name, frame), on_unseen_missing="warn")
     gone = X.assign(flag=X["flag"].astype("boolean").mask([True] + [False] * 59))
@@ -243,33 +243,33 @@ def test_a_column_that_had_no_holes_is_named_in_one_warning(name):
     ) as w:
         predictions(model, gone)
     assert len(w) == 1
-    predictions(model, X)  # says nothing: warnings are errors
+    predictions(model, X)  # without a warning, which would be an error
 
 
 @every
-def test_holes_that_training_had_not_can_be_used_or_refused(name):
-    X, y = numbers(holes=0.0)
+def test_unseen_missing_values_can_be_used_or_refused(name):
+    X, y = numbers(missing=0.0)
     model = fit(name, X, y, on_unseen_missing="use")
-    predictions(model, holed(X))
+    predictions(model, without_a_column(X))
     model.set_params(on_unseen_missing="raise")
     with pytest.raises(ValueError, match=r"columns \[2\], which had none in training"):
-        predictions(model, holed(X))
+        predictions(model, without_a_column(X))
     predictions(model, X)
 
 
 @every_network
 def test_a_warning_is_the_default_of_networks(name):
-    X, y = numbers(holes=0.0)
+    X, y = numbers(missing=0.0)
     model = fit(name, X, y, max_epochs=1)
     with pytest.warns(UserWarning, match="on_unseen_missing='use' to silence"):
-        predictions(model, holed(X))
+        predictions(model, without_a_column(X))
 
 
 # --- filling
 
 
 @every
-def test_imputations_fill_the_holes_and_leave_the_rest(name):
+def test_imputations_fill_missing_values_and_leave_the_rest(name):
     X, _ = frame()
     model = fitted(name, frame)
     for filled in (model.impute(X), *model.sample_imputations(X, 2)):
@@ -285,12 +285,12 @@ def test_draws_differ_and_their_mean_is_near_the_imputation(name):
     X, _ = numbers()
     model = fitted(name)
     draws = np.stack(model.sample_imputations(X, 2000))
-    holes = np.isnan(X)
-    assert (draws[:, ~holes] == X[~holes]).all()
-    spread = draws[:, holes].std(0)
-    assert (spread > 0).all()
-    gaps = (draws.mean(0) - model.impute(X))[holes]
-    assert np.abs(gaps / (spread / 2000**0.5)).max() < 5
+    missing = np.isnan(X)
+    assert (draws[:, ~missing] == X[~missing]).all()
+    deviations = draws[:, missing].std(0)
+    assert (deviations > 0).all()
+    errors = (draws.mean(0) - model.impute(X))[missing]
+    assert np.abs(errors / (deviations / 2000**0.5)).max() < 5
 
 
 def test_the_number_of_draws_is_checked():
@@ -319,13 +319,13 @@ def test_an_interrupt_in_the_middle_of_an_epoch_leaves_a_model(name, monkeypatch
     X, y = numbers()
     calls = []
 
-    def count(self, part, rows, generator, loss=_task.NetworkTask.loss):
+    def count(self, part, rows, generator, loss=_fitting.NetworkTask.loss):
         calls.append(part)
         if len(calls) == 8:
             raise KeyboardInterrupt
         return loss(self, part, rows, generator)
 
-    monkeypatch.setattr(_task.NetworkTask, "loss", count)
+    monkeypatch.setattr(_fitting.NetworkTask, "loss", count)
     model = ALL[name](max_epochs=50, batch_size=20)
     with pytest.warns(UserWarning, match=r"interrupted after [12] epochs"):
         model.fit(X, y)

@@ -25,10 +25,10 @@ def test_a_category_follows_the_number_beside_it_and_the_other_way():
     town = np.repeat(["Bonn", "Rome"], 100)
     X = pd.DataFrame({"town": town, "lat": np.where(town == "Bonn", 50.7, 41.9)})
     X["lat"] += 0.1 * rng.randn(200)
-    holed = X.copy()
-    holed.loc[::4, "town"] = None
-    holed.loc[1::4, "lat"] = NAN
-    filled = imputer().fit_transform(holed)
+    incomplete = X.copy()
+    incomplete.loc[::4, "town"] = None
+    incomplete.loc[1::4, "lat"] = NAN
+    filled = imputer().fit_transform(incomplete)
     assert (filled["town"] == X["town"]).all()
     np.testing.assert_allclose(filled["lat"], X["lat"], atol=1.0)
 
@@ -38,10 +38,10 @@ def test_auto_beats_the_mean_where_columns_depend_on_each_other():
     truth = rng.randn(200, 1) * [1.0, -2.0, 3.0] + 0.1 * rng.randn(200, 3)
     X = truth.copy()
     X[rng.rand(200, 3) < 0.2] = NAN
-    holes = np.isnan(X) & ~np.isnan(X).all(1, keepdims=True)
+    missing = np.isnan(X) & ~np.isnan(X).all(1, keepdims=True)
     filled = LacunetImputer(random_state=0).fit_transform(X)
-    error = np.square(filled - truth)[holes].mean()
-    assert error < 0.1 * np.square(truth)[holes].mean()
+    error = np.square(filled - truth)[missing].mean()
+    assert error < 0.1 * np.square(truth)[missing].mean()
 
 
 def test_transform_is_impute():
@@ -67,7 +67,7 @@ def test_a_row_with_nothing_in_it_gets_the_mean_and_the_mode():
     assert filled["town"].item() == X["town"].mode().item()
 
 
-def test_draws_of_a_category_have_its_shares():
+def test_draws_of_a_category_have_its_probabilities():
     column = np.repeat(["a", "b"], [300, 100])
     X = pd.DataFrame({"x": column, "y": np.random.RandomState(0).randn(400)})
     model = imputer(density=IncompleteGaussianMixture(1)).fit(X)

@@ -1,4 +1,4 @@
-"""Tables of all kinds in front of networks, and the marks of what is missing."""
+"""Tables of all kinds in front of networks, and missing-value indicators."""
 
 import datetime
 
@@ -18,8 +18,7 @@ from small import (
 )
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators._inputs import InputEncoder, choose_marked
-from lacunet.estimators._table import TableEncoder
+from lacunet.estimators._encoding import InputEncoder, TableEncoder, choose_marked
 
 NAN = np.nan
 
@@ -48,7 +47,7 @@ def as_arrow(X):
 
 
 @pytest.mark.parametrize("convert", [as_object_array, rows_of, as_polars, as_arrow])
-def test_a_table_says_the_same_in_any_container(convert):
+def test_a_table_in_any_container_gives_the_same(convert):
     X, y = frame()
     expected = fitted("classifier", frame).predict_proba(X)
     model = classifier().fit(convert(X), y)
@@ -71,12 +70,12 @@ def test_frames_are_filled_as_the_kind_they_are(convert):
     for filled in (imputer().fit_transform(table), autoencoder().fit_transform(table)):
         assert type(filled) is type(table)
         assert filled.schema == table.schema
-        holes = getattr(filled, "null_count", None)  # polars counts, arrow's columns do
-        counts = holes().row(0) if holes else [c.null_count for c in filled.columns]
+        count = getattr(filled, "null_count", None)  # polars counts, arrow's columns do
+        counts = count().row(0) if count else [c.null_count for c in filled.columns]
         assert sum(counts) == 0
 
 
-def test_numbers_say_the_same_in_any_container():
+def test_numbers_in_any_container_give_the_same():
     X, y = numbers()
     expected = fitted("classifier").predict_proba(X)
     for convert in (pd.DataFrame, np.ma.masked_invalid, lambda X: X.tolist()):
@@ -127,20 +126,22 @@ def test_an_unseen_category_counts_as_missing():
     X, _ = frame()
     model = fitted("classifier", frame)
     unseen, missing = (
-        X.assign(town=pd.Series([level] * 60, dtype="str")) for level in ("Oslo", None)
+        X.assign(town=pd.Series([town] * 60, dtype="str")) for town in ("Oslo", None)
     )
     one, two = model.predict_proba(unseen), model.predict_proba(missing)
     np.testing.assert_array_equal(one, two)
 
 
-def test_an_unseen_category_in_a_column_without_holes_is_told():
+def test_an_unseen_category_in_a_complete_column_gives_a_warning():
     X = pd.DataFrame({"a": ["u", "v"] * 20, "b": np.arange(40.0)})
     model = classifier().fit(X, [0, 1] * 20)
-    with pytest.warns(UserWarning, match=r"levels that training has not seen.*\['a'\]"):
+    with pytest.warns(
+        UserWarning, match=r"categories that training has not seen.*\['a'\]"
+    ):
         model.predict_proba(X.assign(a="w"))
 
 
-def test_rare_levels_are_pooled_so_that_the_layer_stays_small():
+def test_rare_categories_are_pooled_so_that_the_layer_stays_small():
     names = [f"name {i}" for i in range(60)]
     X = pd.DataFrame({"name": names, "x": np.arange(60.0)})
     model = regressor(max_categories=5).fit(X, np.arange(60.0))
@@ -180,7 +181,7 @@ def test_one_column_is_enough():
 
 
 def test_a_single_row_is_fitted():
-    with pytest.warns(UserWarning, match="1 distinct rows, too few to hold any back"):
+    with pytest.warns(UserWarning, match="1 distinct rows, too few"):
         model = classifier().fit([[1.0, "a"]], ["only"])
     assert model.predict([[2.0, "a"]]).tolist() == ["only"]
 
@@ -190,7 +191,7 @@ def test_a_single_row_is_fitted():
 )
 @pytest.mark.parametrize("n", [2, 5, 9, 11])
 def test_a_few_rows_are_fitted(n):
-    X, y = numbers(n, holes=0.0)
+    X, y = numbers(n, missing=0.0)
     y[:2] = 0, 1
     assert np.isfinite(classifier().fit(X, y).predict_proba(X)).all()
 
@@ -223,21 +224,21 @@ def test_a_table_of_two_distinct_rows_is_fitted():
     assert model.score(X, [0, 1] * 30) == 1.0
 
 
-def test_one_wild_value_does_not_rule_the_network():
+def test_an_outlier_does_not_dominate_the_network():
     X, _ = numbers()
-    wild = X[:1].copy()
-    wild[0, 0] = 1e12
+    outlier = X[:1].copy()
+    outlier[0, 0] = 1e12
     far = X[:1].copy()
     far[0, 0] = 1e3
     model = fitted("classifier")
-    one, two = model.predict_proba(wild), model.predict_proba(far)
+    one, two = model.predict_proba(outlier), model.predict_proba(far)
     np.testing.assert_array_equal(one, two)
 
 
-# --- marks
+# --- indicators
 
 
-def informative_holes():
+def informative_missingness():
     """Return a table whose second column is missing where the class is 1."""
     rng = np.random.RandomState(0)
     X = rng.randn(200, 3)
@@ -250,8 +251,8 @@ def informative_holes():
 @pytest.mark.parametrize(
     ("indicator", "marked"), [("auto", [1]), (True, [1, 2]), (False, [])]
 )
-def test_holes_are_marked_where_they_go_with_the_target(indicator, marked):
-    X, y = informative_holes()
+def test_columns_are_marked_where_missingness_goes_with_the_target(indicator, marked):
+    X, y = informative_missingness()
     encoder = TableEncoder()
     encoded = encoder.fit_transform(X)
     for targets, classes in ((y, True), (y * 1.0, False)):
@@ -259,8 +260,8 @@ def test_holes_are_marked_where_they_go_with_the_target(indicator, marked):
         assert chosen.tolist() == marked
 
 
-def test_marks_let_a_network_learn_from_holes():
-    X, y = informative_holes()
+def test_indicators_let_a_network_learn_from_missingness():
+    X, y = informative_missingness()
     options = {"max_epochs": 15, "lr": 0.02, "density": IncompleteGaussianMixture(1)}
     with_marks, without = (
         classifier(indicator=indicator, **options).fit(X, y).score(X, y)
@@ -270,7 +271,7 @@ def test_marks_let_a_network_learn_from_holes():
     assert with_marks > without
 
 
-def test_a_mark_is_a_category_that_is_always_known():
+def test_an_indicator_is_a_category_that_is_always_known():
     table = TableEncoder().fit([[1.0, "a"], [None, "b"], [3.0, None]])
     encoder = InputEncoder(table, np.array([0, 1]))
     encoded = encoder.transform([[2.0, None], [None, "a"]])
@@ -279,7 +280,7 @@ def test_a_mark_is_a_category_that_is_always_known():
     assert encoded[:, 3:].tolist() == [[1, 0, 0, 1], [0, 1, 1, 0]]
 
 
-def test_a_column_without_one_value_or_without_holes_is_not_marked():
+def test_empty_and_complete_columns_are_not_marked():
     with pytest.warns(UserWarning, match="without one observed"):
         encoder = TableEncoder().fit([[NAN, 1.0], [NAN, 2.0]])
     encoded = encoder.transform([[NAN, 1.0], [NAN, 2.0]])
@@ -287,14 +288,14 @@ def test_a_column_without_one_value_or_without_holes_is_not_marked():
     assert marked.tolist() == []
 
 
-def test_holes_are_filled_by_a_model_with_marks():
-    X, y = informative_holes()
+def test_a_model_with_indicators_fills_missing_values():
+    X, y = informative_missingness()
     filled = classifier(indicator=True).fit(X, y).impute(X)
     assert filled.shape == X.shape
     assert not np.isnan(filled).any()
 
 
-def test_an_encoder_with_marks_comes_back_from_its_state():
+def test_an_encoder_with_indicators_comes_back_from_its_state():
     X, _ = frame()
     encoder = InputEncoder(TableEncoder().fit(X), np.array([0, 2]))
     again = InputEncoder.from_state(encoder.to_state())

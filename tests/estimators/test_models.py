@@ -26,8 +26,7 @@ from small import (
 
 import lacunet
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators._models import pack_array, unpack_array
-from lacunet.estimators._records import seal
+from lacunet.estimators._saving import pack_array, seal, unpack_array
 from lacunet.exceptions import LacunetError
 
 every = pytest.mark.parametrize("name", ALL)
@@ -367,16 +366,16 @@ def of_other_marks(content, tensors):
     content["inputs"]["marked"] = [0]
 
 
-def of_wilder_marks(content, tensors):
+def of_impossible_marks(content, tensors):
     content["inputs"]["marked"] = [99]
 
 
-def without_branches(content, tensors):
+def without_views(content, tensors):
     content["branches"] = []
     return {}
 
 
-def of_fewer_levels(content, tensors):
+def of_fewer_categories(content, tensors):
     columns = content["inputs"]["table"]["columns"]
     next(c for c in columns if c["levels"])["levels"].pop()
 
@@ -405,9 +404,9 @@ def of_an_unknown_parameter(content, tensors):
         of_more_features,
         of_fewer_names,
         of_other_marks,
-        of_wilder_marks,
-        without_branches,
-        of_fewer_levels,
+        of_impossible_marks,
+        without_views,
+        of_fewer_categories,
         of_no_numbers,
         of_an_unknown_activation,
         of_an_unknown_parameter,

@@ -8,7 +8,7 @@ from small import NAN, fitted, numbers, rbf
 from lacunet import functional as F
 
 
-def test_it_learns_from_rows_with_holes():
+def test_it_learns_from_rows_with_missing_values():
     X, y = numbers(400)
     model = rbf(n_units=20, max_epochs=20, lr=0.05).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.75
@@ -19,8 +19,8 @@ def test_it_is_expected_radial_units_and_a_linear_layer(normalise):
     """By hand, on the same weights: theorem 3.2, then softmax."""
     X, y = numbers()
     model = rbf(normalise=normalise).fit(X, y)
-    (branch,) = model.module_
-    first, (last,) = branch.networks.first, branch.networks.layers
+    (view,) = model.module_
+    first, (last,) = view.networks.first, view.networks.layers
     encoded = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
     x = torch.tensor(encoded.clip(-5, 5), dtype=torch.float32)
     with torch.no_grad():
@@ -33,7 +33,7 @@ def test_it_is_expected_radial_units_and_a_linear_layer(normalise):
 
 
 def test_centres_start_at_filled_training_rows_and_variances_at_half_normals():
-    X, y = numbers(200, holes=0.0)
+    X, y = numbers(200, missing=0.0)
     model = rbf(n_units=40, lr=1e-12, train_density=False, max_epochs=1).fit(X, y)
     first = next(iter(model.module_)).networks.first
     encoded = torch.tensor((X - X.mean(0)) / X.std(0), dtype=torch.float32)

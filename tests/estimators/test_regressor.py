@@ -16,7 +16,7 @@ def problem(n=60, seed=0):
     return X, 100.0 + 5.0 * np.nansum(X, axis=1) + noise
 
 
-def test_it_learns_from_rows_with_holes():
+def test_it_learns_from_rows_with_missing_values():
     X, y = problem(400)
     model = regressor(max_epochs=15, lr=0.02).fit(X[:300], y[:300])
     assert r2_score(y[300:], model.predict(X[300:])) > 0.5

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from lacunet.estimators import _saving
-from lacunet.estimators._records import FORMAT
 from lacunet.estimators._saving import (
+    FORMAT,
     read_checkpoint,
     read_model,
     write_checkpoint,

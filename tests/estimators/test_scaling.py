@@ -31,7 +31,7 @@ def values():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_inverse_undoes_transform_and_holes_stay(values, method):
+def test_inverse_undoes_transform_and_nan_stays(values, method):
     scaling = fit_scaling(values, method)
     scaled = scaling.transform(values)
     np.testing.assert_array_equal(np.isnan(scaled), np.isnan(values))
@@ -71,18 +71,20 @@ def test_nothing_is_beyond_the_limit(method):
 
 
 def test_standard_has_mean_0_and_deviation_1(values):
-    tame = np.delete(values, [1, 6], axis=1)  # not the wild one, nor the constant
+    tame = np.delete(values, [1, 6], axis=1)  # not the skewed one, nor the constant
     scaled = fit_scaling(tame, "standard").transform(tame)
     np.testing.assert_allclose(np.nanmean(scaled, axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(np.nanstd(scaled, axis=0), 1)
 
 
 @pytest.mark.parametrize("slip", [1e12, 1e200, -np.finfo(float).max])
-def test_one_wild_value_does_not_set_the_scale(slip):
+def test_one_outlier_does_not_set_the_scale(slip):
     values = np.random.RandomState(0).randn(300, 1)
-    wild = values.copy()
-    wild[0] = slip
-    tame, ruled = (fit_scaling(v, "standard").transform(values) for v in (values, wild))
+    with_slip = values.copy()
+    with_slip[0] = slip
+    tame, ruled = (
+        fit_scaling(v, "standard").transform(values) for v in (values, with_slip)
+    )
     np.testing.assert_allclose(ruled[1:].std(), tame[1:].std(), rtol=0.6)
 
 
@@ -121,8 +123,8 @@ def test_quantile_maps_mid_ranks_to_normal_quantiles():
 def test_quantile_makes_a_skewed_column_normal():
     values = np.exp(2 * np.random.default_rng(0).normal(size=(5000, 1)))
     scaled = fit_scaling(values, "quantile").transform(values)
-    shares = [0.01, 0.1, 0.5, 0.9, 0.99]
-    np.testing.assert_allclose(np.quantile(scaled, shares), ndtri(shares), atol=0.02)
+    ranks = [0.01, 0.1, 0.5, 0.9, 0.99]
+    np.testing.assert_allclose(np.quantile(scaled, ranks), ndtri(ranks), atol=0.02)
 
 
 def test_unknown_scales_are_refused():
@@ -133,7 +135,7 @@ def test_unknown_scales_are_refused():
 @pytest.mark.parametrize(
     ("method", "change", "match"),
     [
-        ("standard", {"width": [0.0]}, "not positive"),
+        ("standard", {"width": [0.0]}, "scales <= 0"),
         ("standard", {"width": [1.0, 2.0]}, "lengths"),
         ("robust", {"shift": ["a"]}, "could not convert"),
         ("robust", {"shift": [float("inf")]}, "not finite"),

@@ -58,7 +58,7 @@ def test_slips_after_a_fit_are_refused(wrong):
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_fitting_does_not_mind_how_the_caller_uses_torch(mode):
+def test_fitting_ignores_the_modes_of_the_caller(mode):
     X, y = numbers()
     expected = classifier().fit(X, y).predict_proba(X)
     with mode():
@@ -103,14 +103,14 @@ def test_weights_count_the_same_in_batches_of_any_size(batch_size):
     assert abs(model.predict_proba(X)[:, 1].mean() - 0.5) < 0.08
 
 
-def test_rows_that_count_twice_are_not_judged_by_their_copies():
+def test_rows_that_count_twice_are_not_validated_on_their_copies():
     rng = np.random.RandomState(0)
     X, y = rng.randn(100, 10), rng.randint(2, size=100)
     model = classifier(max_epochs=40, lr=0.02).fit(X, y, np.full(100, 2))
     assert min(record.valid_loss for record in model.history_) > 0.6
 
 
-def test_a_level_that_is_new_is_not_marked_as_missing():
+def test_an_unseen_category_is_not_marked_as_missing():
     rng = np.random.RandomState(0)
     y = np.arange(200) % 2
     column = np.where(y == 1, None, rng.choice(["a", "b"], 200))
@@ -164,7 +164,7 @@ def test_class_weights_that_are_none_are_refused(weights):
 
 
 def test_warnings_point_at_the_caller():
-    X, y = numbers(holes=0.0)
+    X, y = numbers(missing=0.0)
     model = classifier().fit(X, y)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -220,12 +220,12 @@ def test_a_row_that_counts_twice_is_no_class_of_one():
 def test_the_scale_of_numbers_is_a_parameter(name, tmp_path):
     X, y = numbers()
     X[:, 0] = np.exp(3 * X[:, 0])
-    told = {}
+    found = {}
     for scale in ("standard", "robust", "quantile"):
         model = ALL[name](scale=scale).fit(X, y)
-        told[scale] = predictions(model, X)
+        found[scale] = predictions(model, X)
         model.save(tmp_path / scale)
         again = predictions(lacunet.load(tmp_path / scale), X)
-        np.testing.assert_array_equal(again, told[scale])
-    assert not np.allclose(told["standard"], told["quantile"], atol=1e-4)
-    assert not np.allclose(told["standard"], told["robust"], atol=1e-4)
+        np.testing.assert_array_equal(again, found[scale])
+    assert not np.allclose(found["standard"], found["quantile"], atol=1e-4)
+    assert not np.allclose(found["standard"], found["robust"], atol=1e-4)

@@ -1,18 +1,30 @@
-"""The other ways to live with missing values, as scikit-learn estimators."""
+"""What one would use instead of our networks, as scikit-learn estimators."""
+
+from typing import Any
 
 from lacunet.baselines._boosting import BoostedClassifier, BoostedRegressor
-from lacunet.baselines._draws import ChainedImputer, MixtureImputer
-from lacunet.baselines._factories import gmm, knn, mean, mean_indicator, mice
 from lacunet.baselines._methods import METHODS, Method, set_nested
 from lacunet.baselines._neumiss import (
+    NeuMissBlock,
     NeuMissClassifier,
     NeuMissMLP,
     NeuMissRegressor,
 )
-from lacunet.baselines._neumiss_block import NeuMissBlock
-from lacunet.baselines._numbers import TableNumbers
-from lacunet.baselines._plain import plain_network
-from lacunet.baselines._pooled import PooledClassifier, PooledRegressor
+from lacunet.baselines._pipelines import (
+    MixtureImputer,
+    TableNumbers,
+    gmm,
+    knn,
+    mean,
+    mean_indicator,
+    plain_network,
+)
+from lacunet.baselines._pooling import (
+    ChainedImputer,
+    PooledClassifier,
+    PooledRegressor,
+    mice,
+)
 
 __all__ = [
     "METHODS",
@@ -36,3 +48,28 @@ __all__ = [
     "plain_network",
     "set_nested",
 ]
+
+_MOVED = (
+    "ContextEncoder",
+    "ContextEncoderClassifier",
+    "DropoutAutoencoder",
+    "DropoutMLP",
+    "DropoutMLPClassifier",
+    "DropoutMLPRegressor",
+    "FilledAutoencoder",
+    "GeometricMarginSVC",
+    "InputDropout",
+    "KarmaSVC",
+    "NeighbourImputer",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        msg = (
+            f"lacunet.baselines.{name} is now in reproduction.rivals, beside the "
+            f"package in its repository."
+        )
+        raise ImportError(msg)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""Boosted trees, which take missing values as they are, behind one face."""
+"""Boosted trees of four libraries, which take missing values as they are."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -10,29 +10,21 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lacunet._validation import check_choice
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._table import TableEncoder
-from lacunet.estimators._targets import (
+from lacunet.estimators import (
+    TableEncoder,
     check_given,
     check_labels,
     check_numbers,
     check_weights,
+    read_table,
 )
 
-# HistGradientBoosting takes at most 255 levels of a category, one for the rare ones.
+# HistGradientBoosting takes at most 255 categories of a column.
 _MAX_CATEGORIES = 250
 
 
 class BoostedEstimator(BaseEstimator):
-    """What the two boosted models share.
-
-    Attributes
-    ----------
-    model_ : the library's own model
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
-    """
+    """Base of the two boosted models."""
 
     model_: Any
     _kind: str
@@ -51,7 +43,7 @@ class BoostedEstimator(BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Say that NaN and words are welcome."""
+        """Declare that NaN, categories and strings are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
@@ -72,26 +64,26 @@ class BoostedEstimator(BaseEstimator):
         return self
 
     def _codes(self, table: Any) -> np.ndarray:
-        """Return numbers as they are, then the index of each category's level."""
+        """Return numbers as they are, then categories as indices."""
         encoder = self._encoder
         encoded = encoder.transform(table)
         columns = [encoded[:, : encoder.n_numeric]]
         start = encoder.n_numeric
         for size in encoder.sizes:
-            levels = encoded[:, start : start + size]
-            missing = np.isnan(levels[:, :1])
-            index = np.nan_to_num(levels).argmax(1)[:, None]
+            one_hot = encoded[:, start : start + size]
+            missing = np.isnan(one_hot[:, :1])
+            index = np.nan_to_num(one_hot).argmax(1)[:, None]
             columns.append(np.where(missing, np.nan, index))
             start += size
         return np.hstack(columns)
 
-    def _ask(self, method: str, X: Any) -> np.ndarray:
+    def _predict(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self)
         codes = self._codes(read_table(self, X, reset=False))
         if self.library == "catboost":
             codes = _for_catboost(codes, self._encoder.n_numeric)
-        said: np.ndarray = np.asarray(getattr(self.model_, method)(codes))
-        return said
+        predictions: np.ndarray = np.asarray(getattr(self.model_, method)(codes))
+        return predictions
 
 
 class BoostedClassifier(ClassifierMixin, BoostedEstimator):
@@ -104,17 +96,20 @@ class BoostedClassifier(ClassifierMixin, BoostedEstimator):
     parameters : dict, default=None
         Parameters of the library's own model, which is at its defaults otherwise.
     n_jobs : int, default=None
-        Threads, for libraries that ask; the library's own default if None.
+        Number of threads, for libraries that take one; their own default if None.
     random_state : int or None, default=None
+        Seed of the library's own model.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
     model_ : the library's own model
-        Of numbers, and of categories as indices of their levels.
+        Fitted to numbers, and to categories as indices.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------
@@ -135,8 +130,11 @@ class BoostedClassifier(ClassifierMixin, BoostedEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
         y : array-like of shape (n_samples,)
+            The targets.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
@@ -160,12 +158,13 @@ class BoostedClassifier(ClassifierMixin, BoostedEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._ask("predict_proba", X)
+        return self._predict("predict_proba", X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of each row.
@@ -173,6 +172,7 @@ class BoostedClassifier(ClassifierMixin, BoostedEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
@@ -193,16 +193,18 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
     parameters : dict, default=None
         Parameters of the library's own model, which is at its defaults otherwise.
     n_jobs : int, default=None
-        Threads, for libraries that ask; the library's own default if None.
+        Number of threads, for libraries that take one; their own default if None.
     random_state : int or None, default=None
+        Seed of the library's own model.
 
     Attributes
     ----------
     model_ : the library's own model
-        Of numbers, and of categories as indices of their levels.
+        Fitted to numbers, and to categories as indices.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------
@@ -220,8 +222,11 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
         y : array-like of shape (n_samples,)
+            The targets.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
@@ -238,12 +243,13 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return self._ask("predict", X)
+        return self._predict("predict", X)
 
 
 # --- the libraries
@@ -277,10 +283,10 @@ def _fit_hgb(
     make = getattr(module, f"HistGradientBoosting{estimator._kind}")
     options = _options(estimator, random_state="random_state")
     if estimator._kind == "Classifier" and np.bincount(y).min() < 2:
-        # Of many rows it would hold some of each class back.
+        # Early stopping needs validation rows of each class.
         options = {"early_stopping": False, **options}
     empty = np.isnan(X).all(0)
-    # It fails on columns without a value (scikit-learn 1.9); a constant says as little.
+    # It fails on columns without a value (scikit-learn 1.9); a constant has no effect.
     rows = np.where(empty, 0.0, X) if empty.any() else X
     return make(categorical_features=categorical or None, **options).fit(
         rows, y, sample_weight=weights
@@ -321,7 +327,7 @@ def _fit_catboost(
 
 
 def _for_catboost(codes: np.ndarray, n_numeric: int) -> np.ndarray:
-    """Return categories as words, a missing one as a word of its own."""
+    """Return categories as strings, a missing one as "nan"."""
     if codes.shape[1] == n_numeric:
         return codes
     rows = codes.astype(object)

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from lacunet._validation import check_choice
 from lacunet.baselines._boosting import BoostedClassifier, BoostedRegressor
-from lacunet.baselines._factories import gmm, knn, mean, mean_indicator, mice
 from lacunet.baselines._neumiss import NeuMissClassifier, NeuMissRegressor
-from lacunet.baselines._plain import TASKS
+from lacunet.baselines._pipelines import TASKS, gmm, knn, mean, mean_indicator
+from lacunet.baselines._pooling import mice
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators import LacunetClassifier, LacunetRegressor
 

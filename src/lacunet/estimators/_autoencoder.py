@@ -1,4 +1,4 @@
-"""An autoencoder that is trained on what is observed, and fills in the rest."""
+"""An autoencoder that is trained on observed cells, and fills in the others."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -8,31 +8,30 @@ import torch
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from torch import Tensor
 
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._models import check_agreement
-from lacunet.estimators._network import BodyShape
-from lacunet.estimators._network_estimator import NetworkEstimator, Problem, Validation
-from lacunet.estimators._saving import AnyPath
+from lacunet.estimators._base import NetworkEstimator, Problem, Validation
+from lacunet.estimators._checks import read_table
+from lacunet.estimators._fitting import RECONSTRUCTION
+from lacunet.estimators._networks import BodyShape
+from lacunet.estimators._saving import AnyPath, check_agreement
 from lacunet.estimators._scaling import Method
-from lacunet.estimators._task import RECONSTRUCTION
-from lacunet.nn._activation import ActivationLike
+from lacunet.nn import ActivationLike
 
 
 class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
     """An autoencoder over rows with missing values, trained on observed cells alone.
 
-    It learns to give back what it is given, through a narrow layer; the loss is taken
-    over observed cells, so no complete row is needed. ``transform`` fills the holes
-    with what it gives back in their places.
+    It learns to reconstruct its input through a narrow layer; the loss is taken over
+    observed cells, so no complete row is needed. ``transform`` fills missing values
+    with their reconstruction.
 
     Parameters
     ----------
     density : "auto" or IncompleteGaussianMixture, default="auto"
         The density of the table; with "auto" a mixture of three Gaussians whose
-        covariances are chosen by rows held back.
+        covariances are chosen on validation rows.
     gamma : float, default=0.01
-        Start of the paper's regulariser: the variance of a noise on observed values,
-        on the standardised scale.
+        Initial value of the paper's regulariser: the variance of a noise on observed
+        values, on the standardised scale.
     train_density : bool, default=True
         Train the density with the network, at a tenth of its learning rate; else it
         stays as EM has found it.
@@ -40,68 +39,70 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         Weight in the loss of the negative log likelihood of an observed cell, which
         keeps the trained density a density of the data.
     mask_augmentation : float, default=0.2
-        Mean share of a row's values that are hidden on top in training, others in each
-        step and at another rate in each row. From 0 to 0.5.
+        Mean fraction of a row's values that are masked in training on top of what is
+        missing, others in each step and at another rate in each row. From 0 to 0.5.
     masked_fraction : float, default=1.0
-        Share of the rows of a step in which anything is hidden on top; others are asked
-        for as they are. The lower, the more exactly are observed values given back, and
-        the less exactly missing ones.
+        Fraction of the rows of a step in which anything is masked on top. The lower,
+        the more exactly are observed values reconstructed, and the less exactly missing
+        ones.
     image_shape : tuple of int, default=None
-        Height and width if rows are images. What is hidden on top is then a patch, at a
-        place of its own in each image and each step, instead of single pixels, which
-        their neighbours would tell.
+        Height and width if rows are images. What is masked on top is then a patch, at
+        another place in each image and each step, instead of single pixels, which their
+        neighbours would reveal.
     max_categories : int, default=32
-        Most levels of a category; the rarest beyond are pooled.
+        Largest number of categories of a column; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
-        How numbers are brought to one scale: by mean and standard deviation, by median
-        and interquartile range, by a map of their quantiles to those of the normal
-        distribution, or not at all: "none" is for images,
-        whose pixels have one scale.
+        How numbers are scaled: by mean and standard deviation, by median and
+        interquartile range, by a map of their quantiles to those of the normal
+        distribution, or not at all: "none" is for images, whose pixels have one scale.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
-        What to do about holes, at prediction, in a column that had none in training.
+        What to do about missing values, at prediction, in a column that had none in
+        training: warn and use them, use them, or raise an error.
     hidden_layer_sizes : tuple of int, default=(256, 128, 64, 128, 256)
         Widths of the hidden layers; the first is the expected layer.
     activation : str, torch.nn.Module, callable or a pair of them, default="relu"
-        Of the hidden layers; of a pair, the second is for those behind the first. The
-        paper has ``("relu", "sigmoid")`` and ``out_activation="sigmoid"``.
+        Activation of the hidden layers; of a pair, the second is for those behind the
+        first. The paper has ``("relu", "sigmoid")`` and ``out_activation="sigmoid"``.
     out_activation : str, torch.nn.Module or callable, default="identity"
-        Of the outputs, on the scale of the inputs.
+        Activation of the outputs, on the scale of the inputs.
     max_epochs : int, default=200
-        Training stops earlier, when the loss on rows held back stops falling; the best
-        weights are kept.
+        Largest number of epochs. Training stops earlier, when the loss on validation
+        rows stops falling; the best weights are kept.
     batch_size : int or "auto", default="auto"
-        With "auto" from 64 to 512, by the number of rows.
+        Rows of a training step; with "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.001
         Learning rate of AdamW.
     schedule : {"constant", "one-cycle"}, default="constant"
-        What becomes of the learning rate. With "one-cycle" it rises at first and falls
-        to nothing by the last of ``max_epochs``, all of which are run: the best use of
-        a number of epochs that you can name.
+        Schedule of the learning rate. With "one-cycle" it rises at first and falls to
+        zero by the last of ``max_epochs``, all of which are run: the best use of a
+        fixed number of epochs.
     weight_decay : float, default=0.0
-        Of the network; the density has none.
+        Weight decay of AdamW on the network; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that are held back, from 0.01 to 0.5; rounded to one part in
-        a whole number.
+        Fraction of the rows that the network is validated on, from 0.01 to 0.5;
+        rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no epoch of training begins; EM is
         not cut short, and at least one epoch is run.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+        Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar if not 0.
     random_state : int, RandomState instance or None, default=None
-        Seed of all that is drawn. The order of the rows has no influence.
+        Seed of all randomness. The order of the rows has no influence.
 
     Attributes
     ----------
     module_ : torch.nn.Module
         From the encoded table to itself.
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        Of the encoded table.
+        The density of the encoded table.
     history_ : list of Epoch
         Epoch, training and validation loss, seconds.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------
@@ -184,13 +185,14 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with holes.
+            Numbers, categories and dates, with missing values.
         y : Ignored
+            Not used; for scikit-learn's API.
         X_val : array-like or frame, default=None
-            Rows to validate on instead of rows held back from ``X``.
+            Validation rows, instead of a fraction of ``X``.
         checkpoint : str or PathLike, default=None
-            File that training is written to after each epoch. If it is there already,
-            training goes on from it, to the same result on the same machine.
+            File that training is written to after each epoch. If it exists, training
+            is resumed from it, to the same result.
 
         Returns
         -------
@@ -204,26 +206,28 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         return self._fit_networks(table, problem, valid=valid, checkpoint=checkpoint)
 
     def transform(self, X: Any) -> Any:
-        """Fill the holes with what the autoencoder gives back in their places.
+        """Fill missing values with their reconstruction.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
-            Of the kind of ``X``. Observed cells are as they were.
+            Of the type of ``X``. Observed cells are unchanged.
         """
         table, x = self._read(X)
         return self._restore(self._outputs(x), table)
 
     def reconstruct(self, X: Any) -> np.ndarray:
-        """Return all cells as the autoencoder gives them back, the observed ones too.
+        """Return the reconstruction of all cells, the observed ones too.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
@@ -238,11 +242,12 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         return filled
 
     def encode(self, X: Any) -> np.ndarray:
-        """Return the responses of the narrowest layer.
+        """Return the activations of the narrowest layer.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
@@ -250,10 +255,10 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         """
         _, x = self._read(X)
         depth = int(np.argmin(self._fitted_body.hidden_sizes))
-        (branch,) = self.module_
+        (view,) = self.module_
         with torch.inference_mode():
             blocks = [
-                branch.networks.hidden(branch.view(block), depth)[0]
+                view.networks.hidden(view.inputs(block), depth)[0]
                 for block in x.split(self._block_size())
             ]
         return torch.cat(blocks).cpu().double().numpy()

@@ -1,12 +1,14 @@
-"""What the estimators share: tables in, a density of them, tables out, saving."""
+"""What the estimators share: a density of tables, networks behind it, saving."""
 
+import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -14,81 +16,94 @@ from lacunet._random import torch_generator
 from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
 from lacunet.density import MixtureDensity
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._fitting import (
-    to_tensor,
-    undisturbed,
-)
-from lacunet.estimators._inputs import (
-    FOR_NETWORKS,
-    FOR_TABLES,
-    InputEncoder,
-)
-from lacunet.estimators._models import (
-    check_agreement,
-    check_no_nan,
-    pack_array,
-    pack_parameters,
-    unpack_array,
-)
-from lacunet.estimators._network import BranchShape
-from lacunet.estimators._parameters import (
+from lacunet.estimators._checks import (
     check_parameters,
     check_prediction_parameters,
     find_device,
+    read_table,
 )
-from lacunet.estimators._saving import AnyPath, write_model
+from lacunet.estimators._encoding import (
+    FOR_NETWORKS,
+    FOR_TABLES,
+    InputEncoder,
+    TableEncoder,
+    choose_marked,
+)
+from lacunet.estimators._fitting import (
+    Criterion,
+    Samples,
+    Setting,
+    build_views,
+    fit_views,
+    to_tensor,
+    undisturbed,
+)
+from lacunet.estimators._networks import (
+    NUMBERS_AT_ONCE,
+    BodyShape,
+    ViewEnsemble,
+    ViewShape,
+)
+from lacunet.estimators._sampling import canonical_order, repeat_rows
+from lacunet.estimators._saving import (
+    AnyPath,
+    CheckpointFile,
+    check_agreement,
+    check_no_nan,
+    name_owner,
+    pack_array,
+    pack_parameters,
+    unpack_array,
+    unpack_parameters,
+    write_model,
+)
 from lacunet.exceptions import warn_user
+from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
 BLOCK_BUDGET = 2**24
+# Products of fewer rows are computed another way, and rounded otherwise: a row alone
+# would not have the prediction that it has among others.
+_FEW_ROWS = 16
 # What is learned beside the attributes that end in an underscore.
 _LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale")
 
 
 class DensityEstimator(BaseEstimator):
-    """What all estimators can do with their density: fill a table.
-
-    Attributes
-    ----------
-    density_ : MixtureDensity
-        Of the encoded table.
-    """
+    """Base of all estimators: what can be done with a density of the encoded table."""
 
     density_: MixtureDensity
     _inputs: InputEncoder
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Say whether there is a density to ask."""
+        """Return whether there is a density."""
         return hasattr(self, "density_")
 
     def _begin(self) -> None:
-        """Check the parameters, and forget what was learned before.
-
-        A fit that fails leaves no mixture of an old model and a new one.
-        """
+        """Check the parameters, and forget what was learned before: all or nothing."""
         check_parameters(self)
         for name in [*vars(self)]:
             if name.endswith("_") or name in _LEARNED:
                 delattr(self, name)
 
     def __sklearn_tags__(self) -> Any:
-        """Say that NaN is welcome."""
+        """Declare that NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     def impute(self, X: Any) -> Any:
-        """Fill what is missing with its conditional mean, categories with their mode.
+        """Fill missing values with conditional means, categories with their mode.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
-            Of the kind of ``X``. Observed cells are as they were.
+            Of the type of ``X``. Observed cells are unchanged.
         """
         table, x = self._read(X, farthest=FOR_TABLES)
         with torch.inference_mode():
@@ -96,18 +111,19 @@ class DensityEstimator(BaseEstimator):
         return self._restore(torch.cat(blocks), table)
 
     def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
-        """Fill what is missing ``n`` times with draws from its conditional density.
+        """Fill missing values ``n`` times with draws from their conditional density.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
         n : int, default=5
-            Number of tables.
+            Number of completed tables.
 
         Returns
         -------
         list of array or frame of shape (n_samples, n_features)
-            Of the kind of ``X``. Observed cells are as they were in each.
+            Of the type of ``X``. Observed cells are unchanged in each.
         """
         check_positive_int(n, "n")
         table, x = self._read(X, farthest=FOR_TABLES)
@@ -131,24 +147,25 @@ class DensityEstimator(BaseEstimator):
             The folder; a model that is there already is replaced. It is written under
             another name first, so that there is never half a model.
         texts : mapping of str to str, default=None
-            Further files of the folder, by name, such as a card that says what the
-            model is for.
+            Further files of the folder, by name, such as a card that describes the
+            model.
         """
         check_is_fitted(self)
         check_parameters(self)
+        names = getattr(self, "feature_names_in_", None)
         content = {
             "class": type(self).__name__,
             "parameters": pack_parameters(self.get_params(deep=False)),
             "versions": find_versions(),
             "inputs": self._inputs.to_state(),
             "n_features_in": int(self.n_features_in_),
-            "feature_names_in": _pack_names(self),
+            "feature_names_in": None if names is None else pack_array(names),
             **self._pack(),
         }
         write_model(path, self._networks().state_dict(), content, texts)
 
     def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
-        """Take over what ``save`` has written."""
+        """Restore what ``save`` has written."""
         check_parameters(self)
         self._inputs = InputEncoder.from_state(content["inputs"])
         self.n_features_in_ = int(content["n_features_in"])
@@ -164,7 +181,7 @@ class DensityEstimator(BaseEstimator):
     def _check_whole(
         self, tensors: dict[str, Tensor], content: Mapping[str, Any]
     ) -> None:
-        """Refuse what does not belong together, before room is made for it."""
+        """Refuse what does not belong together, before anything is allocated."""
         n_columns = len(self._inputs.table.columns)
         names = getattr(self, "feature_names_in_", [""] * n_columns)
         check_agreement(
@@ -172,20 +189,20 @@ class DensityEstimator(BaseEstimator):
             feature_names_in=(len(names), n_columns),
         )
         for shape in self._shapes(content):
-            levels = tuple(n + 1 for n in shape.n_edges or ())
-            n_numeric = shape.n_numeric if shape.n_edges is None else len(levels)
+            bins = tuple(n + 1 for n in shape.n_edges or ())
+            n_numeric = shape.n_numeric if shape.n_edges is None else len(bins)
+            n_saved = sum(tensor.numel() for tensor in tensors.values())
+            needed = shape.fewest_numbers(self._layer_sizes(content))
             check_agreement(
                 numbers=(n_numeric, self._inputs.n_numeric),
-                levels=(shape.sizes, (*levels, *self._inputs.sizes)),
+                categories=(shape.sizes, (*bins, *self._inputs.sizes)),
+                enough_tensors=(n_saved >= needed, True),
             )
-            room = sum(tensor.numel() for tensor in tensors.values())
-            needed = shape.fewest_numbers(self._layer_sizes(content))
-            check_agreement(enough_tensors=(room >= needed, True))
         check_no_nan(tensors)
 
-    def _shapes(self, content: Mapping[str, Any]) -> list[BranchShape]:
+    def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         """Return the shapes of all that was learned."""
-        return [BranchShape.from_state(content["density"])]
+        return [ViewShape.from_state(content["density"])]
 
     def _layer_sizes(self, content: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the widths of the layers behind the density."""
@@ -197,10 +214,10 @@ class DensityEstimator(BaseEstimator):
 
     def _pack(self) -> dict[str, Any]:
         """Return what else is to be saved."""
-        return {"density": BranchShape.of(self.density_).to_state()}
+        return {"density": ViewShape.of(self.density_).to_state()}
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
-        """Make room for what was learned, with all that was saved beside it."""
+        """Allocate what was learned, and restore all that was saved beside it."""
         (shape,) = self._shapes(content)
         self.density_ = shape.build_density().requires_grad_(False)
 
@@ -210,20 +227,16 @@ class DensityEstimator(BaseEstimator):
         check_prediction_parameters(self)
         table = read_table(self, X, reset=False)
         encoded = self._inputs.transform(table, farthest=farthest)
-        self._mind_unseen_holes(encoded)
-        return table, to_tensor(encoded, self._device())
+        if self.on_unseen_missing != "use":
+            self._warn_unseen_missing(encoded)
+        return table, to_tensor(encoded, next(self.density_.parameters()).device)
 
-    def _device(self) -> torch.device:
-        return next(self.density_.parameters()).device
-
-    def _mind_unseen_holes(self, encoded: np.ndarray) -> None:
-        if self.on_unseen_missing == "use":
-            return
-        names = self._inputs.table.unseen_holes(encoded)
+    def _warn_unseen_missing(self, encoded: np.ndarray) -> None:
+        names = self._inputs.table.unseen_missing(encoded)
         if not names:
             return
         msg = (
-            f"Got missing values (or levels that training has not seen) in columns "
+            f"Got missing values (or categories that training has not seen) in columns "
             f"{list(names)}, which had none in training"
         )
         if self.on_unseen_missing == "raise":
@@ -232,7 +245,7 @@ class DensityEstimator(BaseEstimator):
         msg += (
             ". They are used as they are, but nothing was learned from such rows. Set "
             "on_unseen_missing='use' to silence this, and propagate='sample' if the "
-            "model has it, for probabilities that know of the doubt."
+            "model has it, for probabilities that reflect the uncertainty."
         )
         warn_user(msg)
 
@@ -248,6 +261,186 @@ class DensityEstimator(BaseEstimator):
         return encoder.restore(encoded, table)
 
 
-def _pack_names(estimator: BaseEstimator) -> dict[str, Any] | None:
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else pack_array(names)
+class Problem(NamedTuple):
+    """What is to be learned from the rows of a table."""
+
+    targets: np.ndarray | None  # (n_samples, *); None for the encoded table itself
+    weights: np.ndarray  # (n_samples,)
+    criterion: Criterion
+    out_features: int | None  # None for the width of the encoded table
+    factors: np.ndarray | None = None  # (n_samples,), of the weights of the rows
+
+
+class Validation(NamedTuple):
+    """Rows to validate on, chosen by the user."""
+
+    table: Any
+    targets: np.ndarray | None
+    weights: np.ndarray | None = None
+
+
+class NetworkEstimator(DensityEstimator):
+    """Base of the estimators with networks behind the density."""
+
+    module_: ViewEnsemble
+    history_: list[Epoch]
+    _fitted_body: BodyShape
+
+    def _networks(self) -> nn.Module:
+        return self.module_
+
+    def _pack(self) -> dict[str, Any]:
+        return {
+            "branches": [view.shape.to_state() for view in self.module_],
+            "body": pack_parameters(asdict(self._fitted_body)),
+            "history": [list(record) for record in self.history_],
+        }
+
+    def _unpack(self, content: Mapping[str, Any]) -> None:
+        self._fitted_body = BodyShape.from_state(unpack_parameters(content["body"]))
+        shapes = self._shapes(content)
+        self.module_ = ViewEnsemble.from_shapes(shapes, self._fitted_body)
+        self.density_ = next(iter(self.module_)).density
+        self.history_ = [Epoch(*record) for record in content["history"]]
+
+    def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
+        return [ViewShape.from_state(state) for state in content["branches"]]
+
+    def _layer_sizes(self, content: Mapping[str, Any]) -> tuple[int, ...]:
+        body = BodyShape.from_state(unpack_parameters(content["body"]))
+        return (*body.hidden_sizes, body.out_features)
+
+    def _fit_networks(
+        self,
+        table: Any,
+        problem: Problem,
+        *,
+        valid: Validation | None = None,
+        X_unlabelled: Any = None,
+        checkpoint: AnyPath | None = None,
+    ) -> Self:
+        began = time.monotonic()
+        store = None if checkpoint is None else CheckpointFile(checkpoint)
+        samples = self._encode_training(table, problem)
+        unlabelled = self._encode_unlabelled(X_unlabelled)
+        validation = self._encode_validation(valid)
+        setting = self._setting(problem, samples, store)
+        if store is not None:
+            given = [samples, *([validation] if validation else [])]
+            arrays = [a for s in given for a in (s.x, s.targets, s.weights)]
+            parameters = pack_parameters(self.get_params(deep=False))
+            owner = name_owner(parameters, [*arrays, unlabelled])
+            store.belong_to(owner, setting.seed)
+        with undisturbed():
+            module = build_views(setting, samples, unlabelled)
+            self._initialise(module, samples, setting.seeds(5))
+            self.history_ = fit_views(
+                module,
+                setting.after(time.monotonic() - began),
+                samples,
+                valid=validation,
+                unlabelled=unlabelled,
+                store=store,
+            )
+        self._fitted_body = setting.body
+        self.module_ = module
+        self.density_ = next(iter(module)).density
+        return self
+
+    def _encode_training(self, table: Any, problem: Problem) -> Samples:
+        """Fit the encoder, and return the rows in canonical order."""
+        index, weights = repeat_rows(problem.weights, problem.factors)
+        if len(index) != len(problem.weights) or not (np.diff(index) == 1).all():
+            table = _safe_indexing(table, index)
+        encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
+        encoded = encoder.fit_transform(table)
+        whole = problem.targets is not None and problem.targets.dtype.kind == "i"
+        targets = encoded if problem.targets is None else problem.targets[index]
+        indicator = self._training_parameters()["indicator"]
+        marked = choose_marked(indicator, encoder, encoded, targets, classes=whole)
+        self._inputs = InputEncoder(encoder, marked)
+        x = self._inputs.add_marks(encoded)
+        targets = x if problem.targets is None else targets
+        # In single precision: weights on another scale differ by rounding.
+        order = canonical_order(x, targets, weights.astype(np.float32))
+        return Samples(x, targets, weights)[order]
+
+    def _encode_unlabelled(self, X: Any) -> np.ndarray:
+        """Return rows without a target in canonical order; there may be none."""
+        if X is None or getattr(X, "shape", (1,))[0] == 0:
+            return np.empty((0, len(self._inputs.sources)))
+        x = self._inputs.transform(read_table(self, X, reset=False))
+        ordered: np.ndarray = x[canonical_order(x)]
+        return ordered
+
+    def _encode_validation(self, valid: Validation | None) -> Samples | None:
+        if valid is None:
+            return None
+        x = self._inputs.transform(read_table(self, valid.table, reset=False))
+        targets = x if valid.targets is None else valid.targets
+        weights = np.ones(len(x)) if valid.weights is None else valid.weights
+        return Samples(x, targets, weights)
+
+    def _setting(
+        self, problem: Problem, samples: Samples, store: CheckpointFile | None
+    ) -> Setting:
+        seed = None if store is None else store.seed
+        if seed is None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return Setting(
+            self._training_parameters(),
+            self._inputs.sizes,
+            self._inputs.n_numeric,
+            self._inputs.sources,
+            self._body(problem.out_features or samples.x.shape[1]),
+            problem.criterion,
+            find_device(self.device),
+            seed,
+        )
+
+    def _training_parameters(self) -> dict[str, Any]:
+        """Return the parameters that training uses."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        return parameters
+
+    def _body(self, out_features: int) -> BodyShape:
+        """Return the shape of the networks."""
+        return BodyShape(
+            tuple(self.hidden_layer_sizes),
+            out_features,
+            self.activation,
+            self.activation,
+            dropout=self.dropout,
+        )
+
+    def _initialise(self, module: ViewEnsemble, samples: Samples, seed: int) -> None:
+        """Change the initial parameters of the networks."""
+
+    def _predict_mean(self, X: Any, criterion: Criterion) -> np.ndarray:
+        """Return the mean prediction of all networks, (n_samples, out)."""
+        _, x = self._read(X)
+        draws = int(self.n_samples) if self.propagate == "sample" else 0
+        blocks = x.split(self._block_size(draws))
+        with torch.inference_mode():
+            means = [self._mean_of(block, criterion, draws) for block in blocks]
+        return torch.cat(means).numpy()
+
+    def _block_size(self, draws: int = 1) -> int:
+        """Return how many rows the networks may take at once."""
+        each = sum(view.numbers_a_row for view in self.module_)
+        # Python's own: a parameter may be an integer of numpy, from a grid.
+        return int(max(1, NUMBERS_AT_ONCE // (each * max(1, draws))))
+
+    def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
+        # Averaged in double precision: in single, the rounding of a mean over networks
+        # depends on a row's place in its block. On the CPU: not every device has it.
+        if draws:
+            outputs = self.module_.forward_draws(x, draws)  # (networks, n, batch, out)
+            predictions = criterion.predict(outputs).cpu().double().mean(1)
+        else:
+            n_more = max(0, _FEW_ROWS - len(x))
+            padded = torch.cat((x, x[-1:].expand(n_more, -1))) if n_more else x
+            outputs = self.module_(padded)[:, : len(x)]
+            predictions = criterion.predict(outputs).cpu().double()
+        weights = self.module_.network_weights.cpu().double()[:, None, None]
+        return (predictions * weights).sum(0)

@@ -6,13 +6,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._inputs import Indicator
-from lacunet.estimators._models import check_agreement, pack_array, unpack_array
-from lacunet.estimators._network_estimator import NetworkEstimator, Problem, Validation
-from lacunet.estimators._saving import AnyPath
-from lacunet.estimators._scaling import Method
-from lacunet.estimators._targets import (
+from lacunet.estimators._base import NetworkEstimator, Problem, Validation
+from lacunet.estimators._checks import (
     check_given,
     check_labels,
     check_pair,
@@ -20,18 +15,22 @@ from lacunet.estimators._targets import (
     class_factors,
     encode_labels,
     find_classes,
+    read_table,
 )
-from lacunet.estimators._task import CLASSIFICATION
-from lacunet.nn._activation import ActivationLike
+from lacunet.estimators._encoding import Indicator
+from lacunet.estimators._fitting import CLASSIFICATION
+from lacunet.estimators._saving import (
+    AnyPath,
+    check_agreement,
+    pack_array,
+    unpack_array,
+)
+from lacunet.estimators._scaling import Method
+from lacunet.nn import ActivationLike
 
 
 class LabelledEstimator(ClassifierMixin, NetworkEstimator):
-    """What classifiers share.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    """
+    """Base of the classifiers."""
 
     classes_: np.ndarray
 
@@ -51,20 +50,20 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with holes.
+            Numbers, categories and dates, with missing values.
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. Whole weights are counts, exactly, as long as the table
             grows no more than eight times by them; a weight of zero leaves the row out.
         X_val, y_val : default=None
-            Rows to validate on instead of rows held back from ``X``: for data in groups
-            or in time.
+            Validation rows, instead of a fraction of ``X``: for data in groups or in
+            time.
         X_unlabelled : array-like or frame, default=None
             Rows without a label, which teach the density.
         checkpoint : str or PathLike, default=None
-            File that training is written to after each epoch. If it is there already,
-            training goes on from it, to the same result on the same machine.
+            File that training is written to after each epoch. If it exists, training
+            is resumed from it, to the same result.
 
         Returns
         -------
@@ -82,10 +81,10 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         valid = None
         if X_val is not None or y_val is not None:
             check_pair(X_val, y_val)
-            judged = check_labels(y_val)
+            labels_val = check_labels(y_val)
             of_class = dict(zip(labels.tolist(), factors.tolist(), strict=True))
-            codes_val = encode_labels(judged, self.classes_, "y_val")
-            weights_val = np.array([of_class[label] for label in judged.tolist()])
+            codes_val = encode_labels(labels_val, self.classes_, "y_val")
+            weights_val = np.array([of_class[label] for label in labels_val.tolist()])
             valid = Validation(X_val, codes_val, weights_val)
         return self._fit_networks(
             table,
@@ -109,6 +108,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
@@ -126,6 +126,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
@@ -140,9 +141,9 @@ class LacunetClassifier(LabelledEstimator):
     """Neural networks that classify rows with missing values as they are.
 
     Takes arrays and frames (pandas, polars, arrow) of numbers, categories, booleans and
-    dates, with holes anywhere: no imputer, no scaler and no encoder goes before it. A
-    density fitted by EM says what a missing value may have been, and the first layer of
-    each network answers with its expected activation under it (the paper's theorem
+    dates, with values missing anywhere: no imputer, scaler or encoder goes before it. A
+    density fitted by EM describes what a missing value may have been, and the first
+    layer of each network returns its expected activation under it (the paper's theorem
     3.1). Density and networks are then trained together.
 
     Parameters
@@ -150,14 +151,14 @@ class LacunetClassifier(LabelledEstimator):
     density : "auto" or IncompleteGaussianMixture, default="auto"
         The density of the table. With "auto" the networks see the table in two views:
         numbers as they are, under a mixture of Gaussians whose covariances are chosen
-        by rows held back (diagonal, or with factors where columns depend on each other
-        plainly); and numbers as levels, between quantiles, under latent classes (or
-        Gaussians without factors, where the first have them). The share of each view
-        in the prediction is chosen by rows held back too. Give a mixture with the
+        on validation rows (diagonal, or with factors where columns depend on each other
+        plainly); and numbers in bins, between quantiles, under latent classes (or
+        Gaussians without factors, where the first have them). The weight of each view
+        in the prediction is chosen on validation rows too. Give a mixture with the
         parameters that you want for one view under that mixture.
     gamma : float, default=0.01
-        Start of the paper's regulariser: the variance of a noise on observed values,
-        on the standardised scale.
+        Initial value of the paper's regulariser: the variance of a noise on observed
+        values, on the standardised scale.
     train_density : bool, default=True
         Train the density with the networks, at a tenth of their learning rate; else it
         stays as EM has found it.
@@ -165,70 +166,76 @@ class LacunetClassifier(LabelledEstimator):
         Weight in the loss of the negative log likelihood of an observed cell, which
         keeps the trained density a density of the data.
     indicator : bool or "auto", default="auto"
-        Whether the networks are told which values are missing: of all columns with
-        holes, of none, or of those whose holes go with the target by a test.
+        Whether the networks get missing-value indicators: of all columns with missing
+        values, of none, or of those whose missingness is associated with the target by
+        a test.
     mask_augmentation : float, default=0.2
-        Mean share of a row's values that are hidden on top in training, others in each
-        step and at another rate in each row. From 0 to 0.5.
+        Mean fraction of a row's values that are masked in training on top of what is
+        missing, others in each step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
-        Most levels of a category; the rarest beyond are pooled.
+        Largest number of categories of a column; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
-        How numbers are brought to one scale: by mean and standard deviation, by median
-        and interquartile range, by a map of their quantiles to those of the normal
+        How numbers are scaled: by mean and standard deviation, by median and
+        interquartile range, by a map of their quantiles to those of the normal
         distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
-        What to do about holes, at prediction, in a column that had none in training.
+        What to do about missing values, at prediction, in a column that had none in
+        training: warn and use them, use them, or raise an error.
     hidden_layer_sizes : tuple of int, default=(64, 64)
         Widths of the hidden layers of each network; the first is the expected layer.
     activation : str, torch.nn.Module or callable, default="gelu"
-        Of the hidden layers. Models with a name here can be saved.
+        Activation of the hidden layers. Models with a name here can be saved.
     dropout : float, default=0.1
-        Share of hidden units that are dropped in training.
+        Fraction of hidden units that are dropped in training.
     n_networks : int or "auto", default="auto"
-        Number of networks, of both views together. Each holds other rows back; their
-        predictions are averaged. With "auto" ten, and four from 5000 rows on.
+        Number of networks, of both views together. Each has other validation rows;
+        their predictions are averaged. With "auto" ten, and four from 5000 rows on.
     max_epochs : int, default=200
-        Training of a view stops earlier, when its loss on rows held back stops falling;
-        the best weights are kept.
+        Largest number of epochs. Training of a view stops earlier, when its loss on
+        validation rows stops falling; the best weights are kept.
     batch_size : int or "auto", default="auto"
-        With "auto" from 64 to 512, by the number of rows.
+        Rows of a training step; with "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.003
         Learning rate of AdamW.
     weight_decay : float, default=0.01
-        Of the networks; the density has none.
+        Weight decay of AdamW on the networks; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that each network holds back, from 0.01 to 0.5;
-        rounded to one part in a whole number.
+        Fraction of the rows that each network is validated on, from 0.01 to 0.5;
+        rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no epoch of training begins; EM is
         not cut short, and at least one epoch is run.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the first layer, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower
-        and knows better what it does not know, where much is missing that was not in
-        training.
+        and better calibrated where much is missing that was not in training.
     n_samples : int, default=64
-        Number of draws; the same for each row, and spread evenly.
+        Number of draws with ``propagate="sample"``: quasi-random ones, the same for
+        each row.
     class_weight : dict or "balanced", default=None
-        Weights of the classes.
+        Weights of the classes in the loss; "balanced" for the inverse of their
+        frequencies.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+        Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar if not 0.
     random_state : int, RandomState instance or None, default=None
-        Seed of all that is drawn. The order of the rows has no influence.
+        Seed of all randomness. The order of the rows has no influence.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
     module_ : torch.nn.Module
         From the encoded table to the outputs of all networks, one row of them each.
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        Of the encoded table, numbers as they are.
+        The density of the encoded table, numbers as they are.
     history_ : list of Epoch
         Epoch, training and validation loss, seconds.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------

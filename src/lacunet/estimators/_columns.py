@@ -1,98 +1,379 @@
-"""What is known of a column of the training table, and its cells as numbers."""
+"""Read the columns of any table (array or frame) as numbers, categories or dates."""
 
+import datetime
 import math
 import numbers
+import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self, cast
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite
 
-from lacunet.estimators._reading import KINDS, Kind, RawColumn
 from lacunet.exceptions import LacunetError
 
-Level = str | int | float | bool
+Kind = Literal["number", "category", "date"]
+Category = str | int | float | bool
 
+KINDS: tuple[Kind, ...] = ("number", "category", "date")
+
+_CATEGORIES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
+_DATES = (nw.Date, nw.Datetime)
+_ADVICE: dict[str, str] = {
+    "Duration": "Make it a number, such as its days or seconds.",
+    "Time": "Make it a number, such as the hours since midnight.",
+    "Binary": "Decode it to strings.",
+    "List": "Give its elements columns of their own.",
+    "Array": "Give its elements columns of their own.",
+    "Struct": "Give its fields columns of their own.",
+}
+_OTHER_ADVICE = "Make it a column of numbers, strings, categories or dates."
 _DAY = np.timedelta64(1, "D")
 # 64 bits of nanoseconds are 584 years; the other units reach Python's whole calendar.
 _CALENDAR = {"ns": ("1678-01-01", "2262-01-01")}
 
 
+class RawColumn(NamedTuple):
+    """The cells of a column."""
+
+    name: Any  # in a frame; the index in an array
+    kind: Kind | None  # None if nothing is observed
+    values: np.ndarray  # (rows,): float64, objects (categories) or datetime64
+    observed: np.ndarray  # (rows,), bool
+    zone: datetime.tzinfo | None = None  # of Python's dates; their values are in UTC
+
+
+def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
+    """Return an array-like as a 2d array, a frame as a narwhals DataFrame."""
+    if not isinstance(X, np.ndarray) and is_frame(X):
+        return as_narwhals(X)
+    if isinstance(X, np.ma.MaskedArray):
+        plain = X.dtype.kind in "fiu"
+        array = np.asarray(X.data).astype(np.float64 if plain else object)
+        array[np.ma.getmaskarray(X)] = np.nan
+    elif isinstance(X, np.ndarray):
+        array = X
+    else:
+        if issparse(X):
+            msg = (
+                "Got a sparse matrix, but expected a dense table. Convert it with "
+                "X.toarray(): a cell that is not stored would count as 0, not as "
+                "missing."
+            )
+            raise TypeError(msg)
+        check_in_memory(X)
+        array = np.asarray(X)
+        if array.dtype.kind in "USO":
+            # numpy alone would turn the numbers beside a string into strings.
+            array = np.array(X, dtype=object)
+    if array.ndim != 2:
+        msg = (
+            f"Got an array of {array.ndim} dimensions, but expected 2: rows and "
+            f"columns. Reshape your data."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def as_narwhals(X: Any) -> "nw.DataFrame[Any]":
+    """Return a frame in memory as a narwhals DataFrame; column names must differ."""
+    try:
+        return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
+    except nw.exceptions.DuplicateError as error:
+        msg = (
+            f"Got a frame with several columns of one name, but expected a name for "
+            f"each column: {' '.join(str(error).split())}. Rename them."
+        )
+        raise ValueError(msg) from error
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether ``X`` is a frame in memory: pandas, polars, arrow and the like."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse lazy frames and arrow batches."""
+    if hasattr(X, "collect") or hasattr(X, "__arrow_c_array__"):
+        msg = (
+            f"Got X of type {type(X).__name__}, but expected a table in memory. Use "
+            f"X.collect() for a lazy frame, pyarrow.Table.from_batches for a batch."
+        )
+        raise TypeError(msg)
+
+
+def read_columns(
+    table: "np.ndarray | nw.DataFrame[Any]", kinds: Sequence[Kind] | None = None
+) -> list[RawColumn]:
+    """Read all columns of what ``as_table`` returned.
+
+    ``kinds`` are those of training; arrays of strings need them to distinguish numbers
+    from categories that look like numbers.
+    """
+    if not isinstance(table, np.ndarray):
+        return [_read_series(series) for series in series_of(table)]
+    read = _ARRAY_READERS.get(table.dtype.kind)
+    if read is None:
+        advice = {"m": _ADVICE["Duration"], "S": "Decode it with X.astype(str)."}
+        msg = (
+            f"Got an array of dtype {table.dtype}, but expected numbers, booleans, "
+            f"strings, objects or dates. "
+            f"{advice.get(table.dtype.kind, _OTHER_ADVICE)}"
+        )
+        raise TypeError(msg)
+    wanted: Iterable[Kind | None] = kinds or [None] * table.shape[1]
+    pairs = zip(table.T, wanted, strict=True)
+    return [read(index, column, kind) for index, (column, kind) in enumerate(pairs)]
+
+
+def series_of(frame: "nw.DataFrame[Any]") -> "list[nw.Series[Any]]":
+    """Return the columns of a frame; by name, integers would be taken for rows."""
+    return cast("list[nw.Series[Any]]", list(frame.iter_columns()))
+
+
+# --- arrays
+
+
+def _read_numbers(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
+    values = column.astype(np.float64)
+    if np.isinf(values).any():
+        # For the message that users of scikit-learn know.
+        assert_all_finite(values, allow_nan=True, input_name="X")
+    observed = ~np.isnan(values)
+    return RawColumn(name, "number" if observed.any() else None, values, observed)
+
+
+def _read_booleans(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
+    observed = np.ones(len(column), dtype=bool)
+    return RawColumn(name, "category", column.astype(object), observed)
+
+
+def _read_dates(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
+    # Years and months have no fixed length.
+    coarse = np.datetime_data(column.dtype)[0] in ("Y", "M", "W", "generic")
+    dates = column.astype("M8[D]") if coarse else column
+    observed = ~np.isnat(dates)
+    return RawColumn(name, "date" if observed.any() else None, dates, observed)
+
+
+def _read_strings(name: Any, column: np.ndarray, kind: Kind | None) -> RawColumn:
+    """Read strings that numpy may have made of numbers, and its "nan" of NaN."""
+    if kind != "category":
+        try:
+            return _read_numbers(name, column.astype(np.float64))
+        except ValueError:
+            if kind == "number" or bool(np.isin(column, ["inf", "-inf"]).any()):
+                raise
+    cells = column.tolist()
+    return _read_objects(name, [None if cell == "nan" else cell for cell in cells])
+
+
+def _read_object_array(name: Any, column: np.ndarray, _: Kind | None) -> RawColumn:
+    return _read_objects(name, column.tolist())
+
+
+_ARRAY_READERS: dict[str, Callable[[Any, np.ndarray, Kind | None], RawColumn]] = {
+    **dict.fromkeys("fiu", _read_numbers),
+    "b": _read_booleans,
+    "M": _read_dates,
+    "U": _read_strings,
+    "T": _read_strings,
+    "O": _read_object_array,
+    "c": _read_object_array,  # which refuses it
+}
+
+
+# --- frames
+
+
+def _read_series(series: "nw.Series[Any]") -> RawColumn:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        numeric = series.to_numpy()
+        if numeric.dtype.kind != "O":
+            return _read_numbers(series.name, numeric)
+        return _read_objects(series.name, series.to_list())
+    if isinstance(dtype, _CATEGORIES):
+        values = series.to_list()
+        observed = find_observed(values)
+        kind: Kind | None = "category" if observed.any() else None
+        return RawColumn(series.name, kind, as_objects(values), observed)
+    if isinstance(dtype, _DATES):
+        dates = series.to_numpy()
+        if dates.dtype.kind == "M":
+            return _read_dates(series.name, dates)
+        return _read_objects(series.name, series.to_list())
+    if isinstance(dtype, nw.Object):
+        return _read_objects(series.name, series.to_list())
+    # Other types are not supported, unless nothing is observed.
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if not missing.all():
+        native = getattr(series.to_native(), "dtype", series.dtype)
+        advice = _ADVICE.get(type(series.dtype).__name__, _OTHER_ADVICE)
+        if str(native).startswith("Sparse"):
+            advice = "Make it dense with X[column].sparse.to_dense()."
+        msg = (
+            f"Got column {series.name!r} of dtype {native}, but expected numbers, "
+            f"booleans, strings, categories or dates. {advice}"
+        )
+        raise TypeError(msg)
+    return RawColumn(series.name, None, np.full(len(missing), np.nan), ~missing)
+
+
+# --- objects
+
+
+def _read_objects(name: Any, values: list[Any]) -> RawColumn:
+    """Read a column of Python objects by the types of what is not missing.
+
+    Numbers (also ``Decimal`` and booleans beside numbers) are numbers; booleans alone
+    and strings are categories, also strings that look like numbers; dates are dates.
+    """
+    observed = find_observed(values)
+    seen = [value for value, there in zip(values, observed, strict=True) if there]
+    groups = {_group(kind, name) for kind in set(map(type, seen))}
+    if not groups:
+        return RawColumn(name, None, np.full(len(values), np.nan), observed)
+    if groups <= {"bool", "number"} and "number" in groups:
+        floats = np.full(len(values), np.nan)
+        floats[observed] = [_as_float(value, name) for value in seen]
+        return _read_numbers(name, floats)
+    if groups == {"date"}:
+        whole_days = all(type(value) is datetime.date for value in seen)
+        dates = np.full(len(observed), "NaT", dtype="M8[D]" if whole_days else "M8[us]")
+        dates[observed] = [
+            value
+            if getattr(value, "tzinfo", None) is None
+            else value.astimezone(datetime.UTC).replace(tzinfo=None)
+            for value in seen
+        ]
+        zone = getattr(seen[0], "tzinfo", None)
+        return RawColumn(name, "date", dates, observed, zone)
+    if len(groups) > 1:
+        first = {_group(type(value), name): value for value in reversed(seen)}
+        examples = " and ".join(repr(value) for value in first.values())
+        msg = (
+            f"Got column {name!r} with values of different kinds, such as {examples}, "
+            f"but expected one kind. If the strings mark missing values, replace them "
+            f"by NaN; if all are names of categories, convert the column to strings."
+        )
+        raise TypeError(msg)
+    return RawColumn(name, "category", as_objects(values), observed)
+
+
+def _as_float(value: Any, name: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        msg = (
+            f"Got a number beyond the range of floats in column {name!r}, but expected "
+            f"at most 1.8e308. Divide the column, or take its logarithm."
+        )
+        raise ValueError(msg) from error
+
+
+def as_objects(values: list[Any]) -> np.ndarray:
+    """Return a list as a 1d array of objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def find_observed(values: list[Any]) -> np.ndarray:
+    """Return which of these Python objects are values, not None, NaN, NaT or NA."""
+    # pandas is not imported here; where it is in use, its NA is known.
+    not_available = getattr(sys.modules.get("pandas"), "NA", None)
+    return np.array(
+        [
+            type(value) is str
+            or not (value is None or value is not_available or _is_nan(value))
+            for value in values
+        ],
+        dtype=bool,
+    )
+
+
+def _is_nan(value: Any) -> bool:
+    if type(value) is float:
+        return value != value
+    # Not a number (float, Decimal) and not a time are the values that aren't equal to
+    # themselves.
+    scalar = isinstance(value, (numbers.Real, Decimal, np.generic, datetime.date))
+    return scalar and bool(value != value)
+
+
+def _group(kind: type, name: Any) -> str:
+    if issubclass(kind, (bool, np.bool_)):
+        return "bool"
+    # numpy counts its lengths of time among the integers.
+    real = issubclass(kind, (numbers.Real, Decimal))
+    if real and not issubclass(kind, np.timedelta64):
+        return "number"
+    if issubclass(kind, str):
+        return "str"
+    if issubclass(kind, (datetime.date, np.datetime64)):
+        return "date"
+    if issubclass(kind, numbers.Complex):
+        msg = f"Complex data not supported: got {kind.__name__} in column {name!r}."
+        raise ValueError(msg)
+    # The first words are those of float(), which scikit-learn's checks look for.
+    msg = (
+        f"The argument must be a string or a number in every cell. Got a value of "
+        f"type {kind.__name__} in column {name!r}, but expected numbers, booleans, "
+        f"strings or dates. Convert the column, or leave it out."
+    )
+    raise TypeError(msg)
+
+
+# --- what is known of a column after training
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of the training table.
+    """A column of the training table."""
 
-    Parameters
-    ----------
-    index : int
-        Its place in the table.
-    name : str or int
-        Its name in a frame, its index in an array.
-    kind : {"number", "category", "date"}
-    had_holes : bool
-        Whether a value was missing in training.
-    empty : bool
-        Whether all were: then it is always missing, whatever prediction data hold.
-    levels : tuple of str, int, float or bool
-        Of a category: its levels in order. Where levels are pooled, one more stands
-        for all of those.
-    pooled : tuple of str, int, float or bool
-        The rare levels, the most frequent first.
-    origin : str, default=None
-        Of a date: the first one.
-    """
-
-    index: int
-    name: str | int
+    index: int  # in the table
+    name: str | int  # in a frame; the index in an array
     kind: Kind
-    had_holes: bool
-    empty: bool = False
-    levels: tuple[Level, ...] = ()
-    pooled: tuple[Level, ...] = ()
-    origin: str | None = None
+    had_missing: bool  # whether a value was missing in training
+    empty: bool = False  # whether all were: then it is missing at prediction, too
+    # Of a category, in order. Where some are pooled, one more stands for all of those.
+    categories: tuple[Category, ...] = ()
+    pooled: tuple[Category, ...] = ()  # the rare ones, the most frequent first
+    origin: str | None = None  # the first date
 
     @classmethod
     def from_cells(cls, index: int, raw: RawColumn, *, max_categories: int) -> Self:
-        """Describe a column of the training table.
-
-        Parameters
-        ----------
-        index : int
-        raw : RawColumn
-        max_categories : int
-            Most levels of a category; the rarest are pooled into the last of them.
-
-        Returns
-        -------
-        Column
-        """
+        """Describe a column of the training table; pool its rarest categories."""
         name = raw.name if isinstance(raw.name, (str, int)) else str(raw.name)
-        had_holes = not bool(raw.observed.all())
+        had_missing = not bool(raw.observed.all())
         if raw.kind is None:
-            return cls(index, name, "number", had_holes, empty=True)
+            return cls(index, name, "number", had_missing, empty=True)
         if raw.kind == "category":
-            levels, pooled = _find_levels(raw, max_categories)
-            return cls(index, name, raw.kind, had_holes, levels=levels, pooled=pooled)
+            kept, pooled = _find_categories(raw, max_categories)
+            return cls(
+                index, name, raw.kind, had_missing, categories=kept, pooled=pooled
+            )
         origin = str(raw.values[raw.observed].min()) if raw.kind == "date" else None
-        return cls(index, name, raw.kind, had_holes, origin=origin)
+        return cls(index, name, raw.kind, had_missing, origin=origin)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Make a column of what ``to_state`` returned.
-
-        Parameters
-        ----------
-        state : mapping
-
-        Returns
-        -------
-        Column
-        """
+        """Make a column of what ``to_state`` returned."""
         try:
-            lists = {key: tuple(state[key]) for key in ("levels", "pooled")}
-            column = cls(**{**state, **lists})
+            known = dict(state)
+            column = cls(
+                had_missing=known.pop("had_holes"),
+                categories=tuple(known.pop("levels")),
+                pooled=tuple(known.pop("pooled")),
+                **known,
+            )
             column._check()
         except (KeyError, TypeError, ValueError) as error:
             msg = (
@@ -103,32 +384,63 @@ class Column:
         return column
 
     def to_state(self) -> dict[str, Any]:
-        """Return the column as JSON-able values."""
-        state = asdict(self)
-        return {**state, "levels": list(self.levels), "pooled": list(self.pooled)}
+        """Return the column as JSON-able values, under the names of format 1."""
+        return {
+            "index": self.index,
+            "name": self.name,
+            "kind": self.kind,
+            "had_holes": self.had_missing,
+            "empty": self.empty,
+            "levels": list(self.categories),
+            "pooled": list(self.pooled),
+            "origin": self.origin,
+        }
+
+    def _check(self) -> None:
+        """Refuse a state that no ``to_state`` returned."""
+        values = (*self.categories, *self.pooled)
+        checks = {
+            "index": type(self.index) is int and self.index >= 0,
+            "name": type(self.name) in (int, str),
+            "kind": self.kind in KINDS,
+            "had_holes": type(self.had_missing) is bool,
+            "empty": type(self.empty) is bool,
+            "levels": all(type(value) in (str, int, float, bool) for value in values)
+            and len(self._codes) == len(values)
+            and (len(values) > 0) == (self.kind == "category"),
+            "origin": (self.origin is not None) == (self.kind == "date"),
+        }
+        wrong = [name for name, sound in checks.items() if not sound]
+        if wrong:
+            msg = f"wrong {', '.join(wrong)}"
+            raise ValueError(msg)
+        np.datetime64(self.origin if self.origin is not None else "NaT")
 
     @property
     def size(self) -> int:
-        """Return the number of levels, the pooled ones counting as one."""
-        return len(self.levels) + bool(self.pooled)
+        """Number of categories, the pooled ones counting as one."""
+        return len(self.categories) + bool(self.pooled)
 
     @cached_property
-    def _codes(self) -> dict[Level, int]:
-        codes = dict.fromkeys(self.pooled, len(self.levels))
-        return {**codes, **{level: code for code, level in enumerate(self.levels)}}
+    def _codes(self) -> dict[Category, int]:
+        codes = dict.fromkeys(self.pooled, len(self.categories))
+        return {**codes, **{value: code for code, value in enumerate(self.categories)}}
 
     @cached_property
     def _types(self) -> set[type]:
-        return {_family(level) for level in self._codes}
+        return {_family(value) for value in self._codes}
 
     def numbers_of(self, raw: RawColumn) -> np.ndarray:
         """Return the cells as numbers, dates as days since the first: (rows,)."""
         if raw.kind is None or self.empty:
             return np.full(len(raw.values), np.nan)
         if raw.kind == self.kind:
-            return raw.values if self.origin is None else _days(raw, self.origin)
+            if self.origin is None:
+                return raw.values
+            days: np.ndarray = (raw.values - np.datetime64(self.origin)) / _DAY
+            return days
         if self.kind == "number" and raw.kind == "category":
-            cells = [level_of(value) for value in raw.values[raw.observed].tolist()]
+            cells = [category_of(value) for value in raw.values[raw.observed].tolist()]
             if set(map(_family, cells)) == {float}:
                 values = np.full(len(raw.values), np.nan)
                 values[raw.observed] = cells
@@ -136,16 +448,16 @@ class Column:
         raise self._mismatch(raw)
 
     def codes_of(self, raw: RawColumn) -> np.ndarray:
-        """Return the cells as indices of levels, -1 if missing or unseen: (rows,)."""
+        """Return the indices of the categories, -1 if missing or unseen: (rows,)."""
         codes = np.full(len(raw.values), -1)
         if raw.kind is None:
             return codes
         cells = raw.values[raw.observed].tolist()
-        # Many cells, few levels: each is looked up once.
-        levels = {cell: level_of(cell) for cell in set(cells)}
-        if raw.kind == "date" or self._types.isdisjoint(map(_family, levels.values())):
+        # Many cells, few categories: each is looked up once.
+        values = {cell: category_of(cell) for cell in set(cells)}
+        if raw.kind == "date" or self._types.isdisjoint(map(_family, values.values())):
             raise self._mismatch(raw)
-        found = {cell: self._codes.get(level, -1) for cell, level in levels.items()}
+        found = {cell: self._codes.get(value, -1) for cell, value in values.items()}
         codes[raw.observed] = [found[cell] for cell in cells]
         return codes
 
@@ -163,60 +475,19 @@ class Column:
 
     def _mismatch(self, raw: RawColumn) -> TypeError:
         example = raw.values[raw.observed][:1].tolist()[0]
+        expected = f"a {self.kind}, as in training"
         if self.kind == "category":
-            expected = f"the levels of training, such as {self._first_level()!r}"
-        else:
-            expected = f"a {self.kind}, as in training"
+            first = (*self.categories, *self.pooled)[0]
+            expected = f"the categories of training, such as {first!r}"
         msg = (
             f"Got column {raw.name!r} with values such as {example!r}, but expected "
             f"{expected}. Convert the column as it was converted then."
         )
         return TypeError(msg)
 
-    def _first_level(self) -> Level:
-        return (*self.levels, *self.pooled)[0]
 
-    def _check(self) -> None:
-        """Refuse a state that no ``to_state`` returned."""
-        checks = {
-            "index": type(self.index) is int and self.index >= 0,
-            "name": type(self.name) in (int, str),
-            "kind": self.kind in KINDS,
-            "had_holes": type(self.had_holes) is bool,
-            "empty": type(self.empty) is bool,
-            "levels": self._levels_are_sound(),
-            "origin": (self.origin is not None) == (self.kind == "date"),
-        }
-        wrong = [name for name, sound in checks.items() if not sound]
-        if wrong:
-            msg = f"wrong {', '.join(wrong)}"
-            raise ValueError(msg)
-        np.datetime64(self.origin if self.origin is not None else "NaT")
-
-    def _levels_are_sound(self) -> bool:
-        levels = (*self.levels, *self.pooled)
-        plain = all(type(level) in (str, int, float, bool) for level in levels)
-        return (
-            plain
-            and len(self._codes) == len(levels)
-            and (len(levels) > 0) == (self.kind == "category")
-        )
-
-
-def level_of(value: Any) -> Level:
-    """Return a cell of a categorical column as a level: a plain Python value.
-
-    What is no string, number or boolean (the intervals of ``pandas.cut``) stands as
-    its text.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    str, int, float or bool
-    """
+def category_of(value: Any) -> Category:
+    """Return a cell as a plain Python value; pandas intervals and the like as text."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (bool, int)) or (
         isinstance(plain, float) and math.isfinite(plain)
@@ -229,22 +500,17 @@ def _family(value: Any) -> type:
     return float if isinstance(value, numbers.Real) else str
 
 
-def _find_levels(
+def _find_categories(
     raw: RawColumn, max_categories: int
-) -> tuple[tuple[Level, ...], tuple[Level, ...]]:
-    """Return the levels in order, and the rare ones if there are too many."""
-    counts: Counter[Level] = Counter()
+) -> tuple[tuple[Category, ...], tuple[Category, ...]]:
+    """Return the categories in order, and the rare ones if there are too many."""
+    counts: Counter[Category] = Counter()
     for cell, count in Counter(raw.values[raw.observed].tolist()).items():
-        counts[level_of(cell)] += count
-    ordered = sorted(counts, key=lambda level: (_family(level) is str, level))
+        counts[category_of(cell)] += count
+    ordered = sorted(counts, key=lambda value: (_family(value) is str, value))
     if len(ordered) <= max_categories:
         return tuple(ordered), ()
-    by_frequency = sorted(ordered, key=lambda level: -counts[level])
+    by_frequency = sorted(ordered, key=lambda value: -counts[value])
     kept = set(by_frequency[: max_categories - 1])
-    levels = tuple(level for level in ordered if level in kept)
-    return levels, tuple(by_frequency[max_categories - 1 :])
-
-
-def _days(raw: RawColumn, origin: str) -> np.ndarray:
-    days: np.ndarray = (raw.values - np.datetime64(origin)) / _DAY
-    return days
+    frequent = tuple(value for value in ordered if value in kept)
+    return frequent, tuple(by_frequency[max_categories - 1 :])

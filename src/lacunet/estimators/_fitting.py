@@ -1,55 +1,104 @@
-"""From encoded rows to trained networks."""
+"""From encoded rows to trained networks: views, losses, validation, optimiser."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from lacunet.estimators._checkpoint import CheckpointFile
-from lacunet.estimators._mixtures import (
+from lacunet.estimators._densities import (
+    DTYPE,
+    build_density,
     find_edges,
+    fit_classes,
     fit_density,
     fit_independent,
-    fit_levels,
     some_rows,
 )
-from lacunet.estimators._network import DTYPE, BodyShape, Branch, Branches, density_of
-from lacunet.estimators._rows import deal_folds, find_copies
-from lacunet.estimators._task import Criterion, Extras, Folds, NetworkTask, Rows
+from lacunet.estimators._networks import NUMBERS_AT_ONCE, BodyShape, View, ViewEnsemble
+from lacunet.estimators._sampling import deal_folds, find_copies, hide
+from lacunet.estimators._saving import CheckpointFile
 from lacunet.exceptions import warn_user
-from lacunet.functional import FactorComponents, MixedComponents
-from lacunet.nn import ExpectedLinear
-from lacunet.nn._levels import Levels
+from lacunet.functional import FactorComponents
+from lacunet.nn import ExpectedLinear, Levels
 from lacunet.training import Epoch, Plan, train
 
-# Of the density's learning rate: EM has put it near to where it belongs.
-_DENSITY_PACE = 0.1
+# Of the networks' learning rate: EM has put the density near to where it belongs.
+_DENSITY_LEARNING_RATE = 0.1
 # From here on networks differ less, and an epoch has more steps.
 _MANY_ROWS = 5_000
-# Fewer rows than these are not held back: there would be too few to learn from.
+# With fewer there are no validation rows: too few would be left to learn from.
 _FEWEST_ROWS = 10
+# The loss, summed over rows, that one view alone must save to be taken alone.
+_EVEN_ROWS = 5.0
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """How outputs are scored."""
+
+    # From outputs (networks, batch, out) and targets (batch, *) to (networks, batch).
+    losses: Callable[[Tensor, Tensor], Tensor]
+    # From outputs to predictions of the same shape, which may be averaged.
+    predict: Callable[[Tensor], Tensor]
+    # From averaged predictions (batch, out) and targets to losses (batch,).
+    score: Callable[[Tensor, Tensor], Tensor]
+
+
+def _cross_entropies(outputs: Tensor, targets: Tensor) -> Tensor:
+    repeated = targets.expand(len(outputs), -1).flatten()
+    losses = functional.cross_entropy(outputs.flatten(0, 1), repeated, reduction="none")
+    return losses.view(outputs.shape[:2])
+
+
+def _log_losses(probabilities: Tensor, targets: Tensor) -> Tensor:
+    chosen = probabilities.gather(1, targets[:, None])[:, 0]
+    return -chosen.clamp_min(torch.finfo(chosen.dtype).tiny).log()
+
+
+def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs - targets).square().mean(-1)
+
+
+def _observed_squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    observed = ~torch.isnan(targets)
+    errors = torch.where(observed, outputs - targets.nan_to_num(), 0.0)
+    return errors.square().sum(-1) / observed.sum(-1).clamp_min(1)
+
+
+def _softmax(outputs: Tensor) -> Tensor:
+    return outputs.softmax(-1)
+
+
+def _identity(outputs: Tensor) -> Tensor:
+    return outputs
+
+
+CLASSIFICATION = Criterion(_cross_entropies, _softmax, _log_losses)
+REGRESSION = Criterion(_squares, _identity, _squares)
+RECONSTRUCTION = Criterion(_observed_squares, _identity, _observed_squares)
+
+
+class Rows(NamedTuple):
+    """Encoded rows and their targets, on one device."""
+
+    x: Tensor  # (rows, width), NaN where a value is missing
+    targets: Tensor  # (rows, *)
+    weights: Tensor  # (rows,)
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Encoded rows and what is asked of them, as arrays.
+    """Encoded rows and their targets, as arrays."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (rows, width)
-    targets : ndarray of shape (rows,) or (rows, outputs)
-        Indices of classes, or numbers.
-    weights : ndarray of shape (rows,)
-    """
-
-    x: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    x: np.ndarray  # (rows, width)
+    targets: np.ndarray  # (rows,) indices of classes, or (rows, outputs)
+    weights: np.ndarray  # (rows,)
 
     def __getitem__(self, rows: np.ndarray) -> "Samples":
         """Return some rows."""
@@ -73,34 +122,19 @@ def to_tensor(array: np.ndarray, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class Setting:
-    """All that a training is told beside its rows.
+    """All that a training needs beside its rows."""
 
-    Attributes
-    ----------
-    parameters : dict
-        Of the estimator.
-    sizes : tuple of int
-        Levels of the categories of the encoded rows.
-    n_numeric : int
-    sources : ndarray of int of shape (width,)
-        The original column of each encoded one, -1 where nothing may be hidden.
-    body : BodyShape
-    criterion : Criterion
-    device : torch.device
-    seed : int
-    """
-
-    parameters: dict[str, Any]
-    sizes: tuple[int, ...]
+    parameters: dict[str, Any]  # of the estimator
+    sizes: tuple[int, ...]  # categories of the encoded rows
     n_numeric: int
-    sources: np.ndarray
+    sources: np.ndarray  # the column of each input, -1 where nothing may be hidden
     body: BodyShape
     criterion: Criterion
     device: torch.device
     seed: int
 
     def after(self, seconds: float) -> "Setting":
-        """Return the setting with so much of its time limit gone."""
+        """Return the setting with this part of its time limit used up."""
         limit = self.parameters["time_limit"]
         left = None if limit is None else max(0.0, limit - seconds)
         return replace(self, parameters={**self.parameters, "time_limit": left})
@@ -112,7 +146,7 @@ class Setting:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Compute as if the caller had not changed how torch does."""
+    """Ignore the caller's inference mode, gradient mode and default device."""
     away = torch.get_default_device().type != "cpu"
     # Only if need be: each call of torch is slower under a device.
     device = torch.device("cpu") if away else nullcontext()
@@ -120,105 +154,75 @@ def undisturbed() -> Iterator[None]:
         yield
 
 
-def build_branches(
+# --- the views
+
+
+def build_views(
     setting: Setting, samples: Samples, unlabelled: np.ndarray
-) -> Branches:
+) -> ViewEnsemble:
     """Fit the densities of all views, and put networks behind them.
 
     With ``density="auto"`` there are two views, if there are networks for both: numbers
-    as they are, under Gaussians, and numbers as levels, under latent classes. Where
+    as they are, under Gaussians, and numbers in bins, under latent classes. Where
     columns depend on each other so plainly that the Gaussians have factors, the second
-    view are Gaussians without: levels would lose what the columns say of each other.
+    view are Gaussians without: bins would lose the dependence.
     """
-    parameters = setting.parameters
+    parameters, body = setting.parameters, setting.body
     generator = torch.Generator().manual_seed(setting.seeds(0))
     rows = np.concatenate([samples.x, unlabelled]) if len(unlabelled) else samples.x
+    auto = parameters["density"] == "auto"
     n_networks = parameters["n_networks"]
     if n_networks == "auto":
         n_networks = 10 if len(samples.x) < _MANY_ROWS else 4
-    n_second = n_networks // 2 if _has_second_view(setting) else 0
-    branches = [_numbers_branch(setting, rows, n_networks - n_second, generator)]
-    if n_second:
-        dependent = branches[0].shape.covariance_type == "factor"
-        second = _independent_branch if dependent else _levels_branch
-        branches.append(second(setting, rows, n_second, generator))
-    n_columns = len(np.unique(setting.sources))
-    for branch in branches:
-        _widen_start(branch, n_columns)
-    return Branches(branches).to(setting.device)
+    # Without numbers both views would be the same; radial networks have one.
+    two = auto and setting.n_numeric > 0 and body.normalise is None
+    n_second = n_networks // 2 if two else 0
 
-
-@torch.no_grad()
-def _widen_start(branch: Branch, n_columns: int) -> None:
-    """Start as wide as if a category were one input: one of its levels is one."""
-    if isinstance(first := branch.networks.first, ExpectedLinear):
-        first.weight.mul_(math.sqrt(first.in_features / n_columns))
-
-
-def _has_second_view(setting: Setting) -> bool:
-    # Without numbers both views would be the same.
-    auto = setting.parameters["density"] == "auto"
-    return auto and setting.n_numeric > 0 and setting.body.normalise is None
-
-
-def _numbers_branch(
-    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
-) -> Branch:
-    parameters = setting.parameters
     components = fit_density(
-        parameters["density"],
-        rows,
-        setting.sizes,
-        setting.seeds(1),
-        for_network=True,
+        parameters["density"], rows, setting.sizes, setting.seeds(1), for_network=True
     )
+    dependent = isinstance(components.gaussian, FactorComponents)
     trainable: bool | tuple[str, ...] = parameters["train_density"]
-    if trainable and parameters["density"] == "auto":
-        trainable = _trainable_parts(components)
-    density = density_of(components, gamma=parameters["gamma"], trainable=trainable)
-    return Branch(nn.Identity(), setting.body.build(density, n_networks, generator))
+    if trainable and auto and dependent:
+        # The gradients of the factors take half of a step, and EM has learned them.
+        trainable = ("weights", "means", *(["probabilities"] if setting.sizes else []))
+    gamma = parameters["gamma"]
+    density = build_density(components, gamma=gamma, trainable=trainable)
+    networks = body.build(density, n_networks - n_second, generator)
+    views = [View(nn.Identity(), networks)]
+
+    if n_second:
+        view: nn.Module = nn.Identity()
+        if dependent:
+            components = fit_independent(rows, setting.sizes, setting.seeds(2))
+        else:
+            edges = find_edges(rows[:, : setting.n_numeric])
+            view = bins = Levels([len(column) for column in edges], dtype=DTYPE)
+            bins.set_edges(edges)
+            some = some_rows(rows, setting.seeds(2)).astype(np.float32)
+            seen = bins(torch.from_numpy(some)).double().numpy()
+            sizes = (*bins.sizes, *setting.sizes)
+            components = fit_classes(seen, sizes, setting.seeds(2))
+        density = build_density(
+            components, gamma=gamma, trainable=parameters["train_density"]
+        )
+        views.append(View(view, body.build(density, n_second, generator)))
+
+    n_columns = len(np.unique(setting.sources))
+    for each in views:
+        first = each.networks.first
+        if isinstance(first, ExpectedLinear):
+            # As wide as if a category were one input: one of its one-hot inputs is 1.
+            with torch.no_grad():
+                first.weight.mul_(math.sqrt(first.in_features / n_columns))
+    return ViewEnsemble(views).to(setting.device)
 
 
-def _trainable_parts(components: MixedComponents) -> bool | tuple[str, ...]:
-    """Leave covariances with factors as they are: their gradients take half of a step.
-
-    EM has learned the dependence they stand for.
-    """
-    if isinstance(components.gaussian, FactorComponents):
-        return ("weights", "means", *(["probabilities"] if components.sizes else []))
-    return True
+# --- their training
 
 
-def _independent_branch(
-    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
-) -> Branch:
-    parameters = setting.parameters
-    components = fit_independent(rows, setting.sizes, setting.seeds(2))
-    density = density_of(
-        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
-    )
-    return Branch(nn.Identity(), setting.body.build(density, n_networks, generator))
-
-
-def _levels_branch(
-    setting: Setting, rows: np.ndarray, n_networks: int, generator: torch.Generator
-) -> Branch:
-    parameters = setting.parameters
-    edges = find_edges(rows[:, : setting.n_numeric])
-    view = Levels([len(column) for column in edges], dtype=DTYPE)
-    view.set_edges(edges)
-    rows = some_rows(rows, setting.seeds(2))
-    seen = view(torch.from_numpy(rows.astype(np.float32))).double().numpy()
-    sizes = (*view.sizes, *setting.sizes)
-    components = fit_levels(seen, sizes, setting.seeds(2))
-    density = density_of(
-        components, gamma=parameters["gamma"], trainable=parameters["train_density"]
-    )
-    return Branch(view, setting.body.build(density, n_networks, generator))
-
-
-def fit_branches(
-    module: Branches,
+def fit_views(
+    module: ViewEnsemble,
     setting: Setting,
     samples: Samples,
     *,
@@ -229,47 +233,58 @@ def fit_branches(
     """Train the networks, and leave them with their best weights."""
     parameters = setting.parameters
     device = setting.device
-    extras = Extras(
-        parameters["mask_augmentation"],
-        torch.as_tensor(setting.sources, device=device),
-        parameters["density_loss_weight"] if parameters["train_density"] else 0.0,
-        to_tensor(unlabelled, device),
-        parameters.get("image_shape"),
-        parameters.get("masked_fraction", 1.0),
-    )
     task = NetworkTask(
         module,
         samples.to_rows(device),
-        _make_folds(setting, samples, held_back=valid is None),
+        _make_folds(setting, samples, validate=valid is None),
         None if valid is None else valid.to_rows(device),
         setting.criterion,
-        extras,
+        sources=torch.as_tensor(setting.sources, device=device),
+        mask_augmentation=parameters["mask_augmentation"],
+        masked_fraction=parameters.get("masked_fraction", 1.0),
+        image_shape=parameters.get("image_shape"),
+        density_loss_weight=(
+            parameters["density_loss_weight"] if parameters["train_density"] else 0.0
+        ),
+        unlabelled=to_tensor(unlabelled, device),
     )
     history = train(
         task,
-        _optimiser(parameters, module),
+        _make_optimiser(parameters, module),
         make_plan(parameters, len(samples.x)),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
         verbose=bool(parameters["verbose"]),
     )
-    module.shares.copy_(torch.tensor(task.blend()))
+    module.view_weights.copy_(torch.tensor(task.choose_view_weights()))
     module.eval()
     return history
 
 
-def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds:
+class Folds(NamedTuple):
+    """A partition of the rows: network i of a view validates on fold i modulo n."""
+
+    of_row: Tensor  # (rows,), -1 for rows that every network learns from
+    n: int
+
+    def validation_rows(self, view: View) -> Tensor:
+        """Return which rows each network does not learn from, (networks, rows)."""
+        networks = torch.arange(view.networks.n_networks, device=self.of_row.device)
+        return (networks % self.n)[:, None] == self.of_row
+
+
+def _make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
     copies = find_copies(samples.x, samples.targets)
     n_rows = int(copies.max()) + 1
     n_folds = max(2, round(1 / setting.parameters["validation_fraction"]))
-    if held_back and n_rows < _FEWEST_ROWS:
-        held_back = False
+    if validate and n_rows < _FEWEST_ROWS:
+        validate = False
         msg = (
-            f"Got {n_rows} distinct rows, too few to hold any back: training stops by "
-            f"the loss on its own rows. Give X_val, or at least {_FEWEST_ROWS} rows."
+            f"Got {n_rows} distinct rows, too few for validation rows: training stops "
+            f"by the loss on its own rows. Give X_val, or at least {_FEWEST_ROWS} rows."
         )
         warn_user(msg)
-    if not held_back:
+    if not validate:
         nowhere = torch.full((len(samples.x),), -1, device=setting.device)
         return Folds(nowhere, n_folds)
     strata = samples.targets if samples.targets.dtype.kind == "i" else None
@@ -277,24 +292,23 @@ def _make_folds(setting: Setting, samples: Samples, *, held_back: bool) -> Folds
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 
-def _optimiser(parameters: dict[str, Any], module: Branches) -> torch.optim.Optimizer:
+def _make_optimiser(
+    parameters: dict[str, Any], module: ViewEnsemble
+) -> torch.optim.Optimizer:
     """Train densities at a lower learning rate, without decay: zero means nothing."""
-    of_densities = [p for branch in module for p in branch.density.parameters()]
+    of_densities = [p for view in module for p in view.density.parameters()]
     known = {id(parameter) for parameter in of_densities}
     of_networks = [p for p in module.parameters() if id(p) not in known]
-    lr = float(parameters["lr"])
-    groups: list[dict[str, Any]] = [
-        {"params": of_networks, "weight_decay": float(parameters["weight_decay"])}
-    ]
+    lr, decay = float(parameters["lr"]), float(parameters["weight_decay"])
+    groups: list[dict[str, Any]] = [{"params": of_networks, "weight_decay": decay}]
     if parameters["train_density"]:
-        groups.append(
-            {"params": of_densities, "lr": _DENSITY_PACE * lr, "weight_decay": 0.0}
-        )
+        slow = _DENSITY_LEARNING_RATE * lr
+        groups.append({"params": of_densities, "lr": slow, "weight_decay": 0.0})
     return torch.optim.AdamW(groups, lr=lr)
 
 
 def make_plan(parameters: dict[str, Any], n_rows: int) -> Plan:
-    """Return how long to train, in which batches, on so many rows."""
+    """Return how long to train, in which batches, on this number of rows."""
     batch_size = parameters["batch_size"]
     if batch_size == "auto":
         # Some thirty steps an epoch, in batches that are neither noisy nor slow.
@@ -310,3 +324,141 @@ def make_plan(parameters: dict[str, Any], n_rows: int) -> Plan:
         time_limit=parameters["time_limit"],
         one_cycle=cycle,
     )
+
+
+class NetworkTask:
+    """Train each network on the rows of its folds, and validate it on the others.
+
+    If there are rows ``valid``, all networks are validated on those instead. Rows
+    ``unlabelled`` are for the density alone.
+    """
+
+    def __init__(
+        self,
+        module: ViewEnsemble,
+        rows: Rows,
+        folds: Folds,
+        valid: Rows | None,
+        criterion: Criterion,
+        *,
+        sources: Tensor,
+        mask_augmentation: float = 0.0,
+        masked_fraction: float = 1.0,
+        image_shape: tuple[int, int] | None = None,
+        density_loss_weight: float = 0.0,
+        unlabelled: Tensor,
+    ) -> None:
+        self.parts: Sequence[nn.Module] = list(module)
+        self.n_rows = len(rows.x)
+        self._rows = rows
+        self._folds = folds
+        self._valid = valid
+        self._criterion = criterion
+        self._hidden: dict[str, Any] = {
+            "rate": mask_augmentation,
+            "sources": sources,
+            "image_shape": image_shape,
+            "fraction": masked_fraction,
+        }
+        self._density_loss_weight = density_loss_weight
+        self._unlabelled = unlabelled
+        # The mean weight of a row for each network; its validation rows weigh nothing.
+        self._mean_weights = [
+            (rows.weights * ~folds.validation_rows(view)).mean(1).clamp_min(1e-6)
+            for view in module
+        ]
+        columns, places = np.unique(sources.cpu().numpy(), return_index=True)
+        self._places = places[columns >= 0]  # of one input of each column
+
+    def _view(self, part: int) -> View:
+        view = self.parts[part]
+        assert isinstance(view, View)
+        return view
+
+    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the mean over networks of the loss of their training rows."""
+        view = self._view(part)
+        rows = rows.to(self._rows.x.device)
+        x, targets, weights = (tensor[rows] for tensor in self._rows)
+        outputs = view(hide(x, generator, **self._hidden), generator)
+        losses = self._criterion.losses(outputs, targets)  # (networks, batch)
+        folds = self._folds._replace(of_row=self._folds.of_row[rows])
+        of_networks = weights * ~folds.validation_rows(view)
+        # By the weight that a batch has on average, not by its own: a batch of light
+        # rows counts less than one of heavy rows.
+        totals = len(rows) * self._mean_weights[part]
+        means = (losses * of_networks).sum(1) / totals
+        return means.mean() + self._density_loss(view, x, generator)
+
+    def _density_loss(
+        self, view: View, x: Tensor, generator: torch.Generator
+    ) -> Tensor:
+        """Return the weighted negative log likelihood of a cell."""
+        weight = self._density_loss_weight
+        if weight == 0.0:
+            return x.new_zeros(())
+        more = self._unlabelled
+        if len(more):
+            drawn = torch.randint(len(more), (len(x),), generator=generator)
+            x = torch.cat((x, more[drawn.to(x.device)]))
+        n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
+        return -weight * view.density.log_prob(view.inputs(x)).sum() / n_cells
+
+    def validate(self, part: int) -> float:
+        """Return the loss of the mean prediction for validation rows."""
+        return self._mean_loss(*self._predict(part))
+
+    @property
+    def _validation(self) -> Rows:
+        return self._rows if self._valid is None else self._valid
+
+    def _mean_loss(self, predictions: Tensor, rows: Tensor) -> float:
+        losses = self._criterion.score(predictions, self._validation.targets[rows])
+        weights = self._validation.weights[rows]
+        return float((losses * weights).sum() / weights.sum())
+
+    def _predict(self, part: int) -> tuple[Tensor, Tensor]:
+        """Return mean predictions by networks that did not learn the rows, and which.
+
+        Rows are taken a block at a time: there may be many.
+        """
+        view = self._view(part)
+        if self._valid is None:
+            validating = self._folds.validation_rows(view)  # (networks, rows)
+            if not bool(validating.any()):  # too few rows for any
+                validating = ~validating
+        else:
+            everywhere = (view.networks.n_networks, len(self._valid.x))
+            validating = torch.ones(
+                everywhere, dtype=torch.bool, device=self._valid.x.device
+            )
+        rows = validating.any(0).nonzero()[:, 0]
+        means = []
+        for block in rows.split(max(1, NUMBERS_AT_ONCE // view.numbers_a_row)):
+            outputs = self._criterion.predict(view(self._validation.x[block]))
+            of_block = validating[:, block].to(outputs)
+            weights = of_block / of_block.sum(0)
+            means.append((outputs * weights[..., None]).sum(0))
+        return torch.cat(means), rows
+
+    @torch.no_grad()
+    def choose_view_weights(self) -> list[float]:
+        """Return the weights of the views whose mean prediction validates best.
+
+        Weights that are far from even must earn it: few rows hardly move them.
+        """
+        if len(self.parts) != 2:
+            return [1.0 / len(self.parts)] * len(self.parts)
+        (first, of_first), (second, of_second) = self._predict(0), self._predict(1)
+        # A view with fewer networks has fewer validation rows.
+        both = torch.isin(of_first, of_second)
+        first, second = first[both], second[torch.isin(of_second, of_first)]
+        rows = of_first[both]
+        pull = _EVEN_ROWS / len(rows)
+        losses = {
+            weight: self._mean_loss(torch.lerp(second, first, weight), rows)
+            + pull * (2.0 * weight - 1.0) ** 2
+            for weight in torch.linspace(0.0, 1.0, 21).tolist()
+        }
+        best = min(losses, key=lambda weight: losses[weight])
+        return [best, 1.0 - best]

@@ -1,4 +1,4 @@
-"""The density alone, for tables without a target."""
+"""Imputation: the density alone, for tables without a target."""
 
 from typing import Any, Literal, Self
 
@@ -7,14 +7,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from lacunet.estimators._base import DensityEstimator
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._inputs import FOR_TABLES, InputEncoder
-from lacunet.estimators._mixtures import fit_density
-from lacunet.estimators._network import density_of
-from lacunet.estimators._parameters import find_device
-from lacunet.estimators._rows import canonical_order
+from lacunet.estimators._checks import find_device, read_table
+from lacunet.estimators._densities import build_density, fit_density
+from lacunet.estimators._encoding import FOR_TABLES, InputEncoder, TableEncoder
+from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._scaling import Method
-from lacunet.estimators._table import TableEncoder
 
 
 class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
@@ -24,28 +21,32 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ----------
     density : "auto" or IncompleteGaussianMixture, default="auto"
         The mixture; with "auto" its covariances and the number of its components are
-        chosen by the likelihood of rows held back.
+        chosen by the likelihood of validation rows.
     gamma : float, default=0.0
         The paper's regulariser: the variance of a noise on observed values, on the
-        standardised scale. The larger, the less the observed cells say.
+        standardised scale. The larger, the less the observed cells count.
     max_categories : int, default=32
-        Most levels of a category; the rarest beyond are pooled.
+        Largest number of categories of a column; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
-        How numbers are brought to one scale: by mean and standard deviation, by median
-        and interquartile range, by a map of their quantiles to those of the normal
+        How numbers are scaled: by mean and standard deviation, by median and
+        interquartile range, by a map of their quantiles to those of the normal
         distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="use"
-        What to do about holes in a column that had none in training.
+        What to do about missing values in a column that had none in training: warn and
+        fill them, fill them, or raise an error.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+        Where to compute; "auto" for the best device that torch finds.
     random_state : int, RandomState instance or None, default=None
         Seed of EM and of the draws.
 
     Attributes
     ----------
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        Of the encoded table.
+        The density of the encoded table.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------
@@ -83,8 +84,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with holes.
+            Numbers, categories and dates, with missing values.
         y : Ignored
+            Not used; for scikit-learn's API.
 
         Returns
         -------
@@ -101,20 +103,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         components = fit_density(
             self.density, rows, encoder.sizes, seed, for_network=False
         )
-        density = density_of(components, gamma=self.gamma, trainable=False)
+        density = build_density(components, gamma=self.gamma, trainable=False)
         self.density_ = density.to(find_device(self.device))
         return self
 
     def transform(self, X: Any) -> Any:
-        """Fill what is missing with its conditional mean, categories with their mode.
+        """Fill missing values with conditional means, categories with their mode.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
-            Of the kind of ``X``. Observed cells are as they were.
+            Of the type of ``X``. Observed cells are unchanged.
         """
         return self.impute(X)

@@ -1,4 +1,4 @@
-"""Reading a model: from a folder to the estimator that was saved there."""
+"""Load a model: from a folder to the estimator that was saved there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,36 +6,38 @@ from typing import Any
 from lacunet._validation import check_choice
 from lacunet.estimators._autoencoder import LacunetAutoencoder
 from lacunet.estimators._base import DensityEstimator
+from lacunet.estimators._checks import find_device
 from lacunet.estimators._classifier import LacunetClassifier
 from lacunet.estimators._imputer import LacunetImputer
-from lacunet.estimators._models import reading, unpack_parameters
-from lacunet.estimators._parameters import find_device
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
-from lacunet.estimators._saving import AnyPath, read_model
+from lacunet.estimators._saving import AnyPath, read_model, reading, unpack_parameters
 from lacunet.exceptions import LacunetError
 
 _CLASSES: dict[str, type[DensityEstimator]] = {
-    "LacunetAutoencoder": LacunetAutoencoder,
-    "LacunetClassifier": LacunetClassifier,
-    "LacunetImputer": LacunetImputer,
-    "LacunetRBFClassifier": LacunetRBFClassifier,
-    "LacunetRegressor": LacunetRegressor,
+    each.__name__: each
+    for each in (
+        LacunetAutoencoder,
+        LacunetClassifier,
+        LacunetImputer,
+        LacunetRBFClassifier,
+        LacunetRegressor,
+    )
 }
 
 
 def load(path: AnyPath, *, device: str | None = None) -> Any:
     """Load a model that an estimator's ``save`` has written.
 
-    Nothing in the folder is run, whoever made it; what does not fit together is
+    Nothing in the folder is executed, whoever made it; an inconsistent model is
     refused.
 
     Parameters
     ----------
     path : str or PathLike
-        The folder.
+        The folder that the model was saved to.
     device : {"cpu", "cuda", "mps", "auto"}, optional
-        Where to put it; where it was fitted if not given.
+        Where to compute; where it was fitted if not given.
 
     Returns
     -------
@@ -68,7 +70,7 @@ def load(path: AnyPath, *, device: str | None = None) -> Any:
     estimator = reading(path, lambda: _make(_CLASSES[name], content))
     if device is not None:
         estimator.set_params(device=device)
-    find_device(estimator.device)  # what is not there is no fault of the file
+    find_device(estimator.device)  # whose absence is no fault of the file
     reading(path, lambda: estimator._load(tensors, content))
     return estimator
 

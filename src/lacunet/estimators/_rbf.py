@@ -6,17 +6,17 @@ import numpy as np
 import torch
 
 from lacunet.estimators._classifier import LabelledEstimator
+from lacunet.estimators._encoding import Indicator
 from lacunet.estimators._fitting import Samples, to_tensor
-from lacunet.estimators._inputs import Indicator
-from lacunet.estimators._network import BodyShape, Branches
+from lacunet.estimators._networks import BodyShape, ViewEnsemble
 from lacunet.estimators._scaling import Method
 from lacunet.nn import ExpectedRBF
 
-# Of the variances of the columns, where radial units start: the authors' units start
-# at |N(0, 1)| on columns from -1 to 1, whose variance is about a fifth. Narrower ones
-# answer to the nearest centre alone, and never learn better.
-_START_SPREAD = 5.0
-# The least that is drawn, and the least that a column's variance counts for.
+# Initial variances of radial units, in variances of the columns: the authors' units
+# start at |N(0, 1)| on columns from -1 to 1, whose variance is about a fifth. Narrower
+# ones respond to the nearest centre alone, and never learn better.
+_INITIAL_VARIANCE = 5.0
+# Lower bound of what is drawn, and of a column's variance.
 _LEAST_VARIANCE = 1e-2
 
 
@@ -36,10 +36,10 @@ class LacunetRBFClassifier(LabelledEstimator):
         densities under- or overflow beyond a few dozen columns.
     density : "auto" or IncompleteGaussianMixture, default="auto"
         The density of the table; with "auto" a mixture of three Gaussians whose
-        covariances are chosen by rows held back.
+        covariances are chosen on validation rows.
     gamma : float, default=0.01
-        Start of the paper's regulariser: the variance of a noise on observed values,
-        on the standardised scale.
+        Initial value of the paper's regulariser: the variance of a noise on observed
+        values, on the standardised scale.
     train_density : bool, default=True
         Train the density with the networks, at a tenth of their learning rate; else it
         stays as EM has found it.
@@ -47,64 +47,70 @@ class LacunetRBFClassifier(LabelledEstimator):
         Weight in the loss of the negative log likelihood of an observed cell, which
         keeps the trained density a density of the data.
     indicator : bool or "auto", default=False
-        Whether the networks are told which values are missing: of all columns with
-        holes, of none, or of those whose holes go with the target by a test.
+        Whether the networks get missing-value indicators: of all columns with missing
+        values, of none, or of those whose missingness is associated with the target by
+        a test.
     mask_augmentation : float, default=0.0
-        Mean share of a row's values that are hidden on top in training, others in each
-        step and at another rate in each row. From 0 to 0.5.
+        Mean fraction of a row's values that are masked in training on top of what is
+        missing, others in each step and at another rate in each row. From 0 to 0.5.
     max_categories : int, default=32
-        Most levels of a category; the rarest beyond are pooled.
+        Largest number of categories of a column; the rarest beyond are pooled.
     scale : {"standard", "robust", "quantile", "none"}, default="standard"
-        How numbers are brought to one scale: by mean and standard deviation, by median
-        and interquartile range, by a map of their quantiles to those of the normal
+        How numbers are scaled: by mean and standard deviation, by median and
+        interquartile range, by a map of their quantiles to those of the normal
         distribution, or not at all.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
-        What to do about holes, at prediction, in a column that had none in training.
+        What to do about missing values, at prediction, in a column that had none in
+        training: warn and use them, use them, or raise an error.
     n_networks : int, default=1
-        Number of networks; each holds other rows back, and their predictions are
+        Number of networks; each has other validation rows, and their predictions are
         averaged.
     max_epochs : int, default=200
-        Training stops earlier, when the loss on rows held back stops falling; the best
-        weights are kept.
+        Largest number of epochs. Training stops earlier, when the loss on validation
+        rows stops falling; the best weights are kept.
     batch_size : int or "auto", default="auto"
-        With "auto" from 64 to 512, by the number of rows.
+        Rows of a training step; with "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.01
         Learning rate of AdamW.
     weight_decay : float, default=0.0001
-        Of the networks; the density has none.
+        Weight decay of AdamW on the networks; the density has none.
     validation_fraction : float, default=0.2
-        Share of the rows that each network holds back, from 0.01 to 0.5;
-        rounded to one part in a whole number.
+        Fraction of the rows that each network is validated on, from 0.01 to 0.5;
+        rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no epoch of training begins; EM is
         not cut short, and at least one epoch is run.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the radial units, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower
-        and knows better what it does not know, where much is missing that was not in
-        training.
+        and better calibrated where much is missing that was not in training.
     n_samples : int, default=64
-        Number of draws; the same for each row, and spread evenly.
+        Number of draws with ``propagate="sample"``: quasi-random ones, the same for
+        each row.
     class_weight : dict or "balanced", default=None
-        Weights of the classes.
+        Weights of the classes in the loss; "balanced" for the inverse of their
+        frequencies.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
+        Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar if not 0.
     random_state : int, RandomState instance or None, default=None
-        Seed of all that is drawn. The order of the rows has no influence.
+        Seed of all randomness. The order of the rows has no influence.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
     module_ : torch.nn.Module
         From the encoded table to the outputs of all networks, one row of them each.
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        Of the encoded table.
+        The density of the encoded table.
     history_ : list of Epoch
         Epoch, training and validation loss, seconds.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a frame.
+        Names of the columns, if ``X`` is a frame.
 
     Examples
     --------
@@ -176,27 +182,21 @@ class LacunetRBFClassifier(LabelledEstimator):
         return BodyShape((self.n_units,), out_features, normalise=bool(self.normalise))
 
     @torch.no_grad()
-    def _start(self, module: Branches, samples: Samples, seed: int) -> None:
+    def _initialise(self, module: ViewEnsemble, samples: Samples, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        for branch in module:
-            first = branch.networks.first
+        empty = np.isnan(samples.x).all(0)
+        variances = np.ones(samples.x.shape[1])
+        variances[~empty] = np.nanvar(samples.x[:, ~empty], axis=0)
+        scale = _INITIAL_VARIANCE * np.maximum(variances, _LEAST_VARIANCE)
+        for view in module:
+            first = view.networks.first
             assert isinstance(first, ExpectedRBF)
             n_units = len(first.centres)
             chosen = torch.randint(len(samples.x), (n_units,), generator=generator)
             rows = to_tensor(samples.x[chosen.numpy()], first.centres.device)
-            first.centres.copy_(branch.density.condition(rows).mean())
+            first.centres.copy_(view.density.condition(rows).mean())
             drawn = torch.randn(
                 first.centres.shape, generator=generator, dtype=first.centres.dtype
             )
-            spread = drawn.abs().clamp_min(_LEAST_VARIANCE)
-            scale = _START_SPREAD * _column_variances(samples.x)
-            first.log_variances.copy_(spread.log() + torch.from_numpy(np.log(scale)))
-
-
-def _column_variances(x: np.ndarray) -> np.ndarray:
-    """Return the variances of the columns' observed cells; one where there is none."""
-    empty = np.isnan(x).all(0)
-    variances = np.ones(x.shape[1])
-    variances[~empty] = np.nanvar(x[:, ~empty], axis=0)
-    floored: np.ndarray = np.maximum(variances, _LEAST_VARIANCE)
-    return floored
+            factors = drawn.abs().clamp_min(_LEAST_VARIANCE)
+            first.log_variances.copy_(factors.log() + torch.from_numpy(np.log(scale)))

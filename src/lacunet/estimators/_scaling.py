@@ -1,13 +1,13 @@
-"""Scales on which Gaussians are a good model of a column, NaN kept, and the way back.
+"""Scale numbers for a Gaussian model, NaN kept, and back again.
 
 Every map first divides by a power of two near the column's largest value, which is
-exact, so that columns of 1e300 and of 1e-300 neither overflow nor vanish on the way.
+exact, so that columns of 1e300 and of 1e-300 neither overflow nor vanish.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,68 +21,40 @@ Method = Literal["standard", "robust", "quantile", "none"]
 
 METHODS = ("standard", "robust", "quantile", "none")
 
-# Nothing is further from its column's centre than this many scales: what was a typing
-# error in the data would be an infinity in a network's float32.
+# Scaled values are clipped at this: a typing error in the data would be an infinity in
+# a network's float32.
 LIMIT = 1e9
 # A quantile map has at most twice as many knots.
 _HALF_OF_KNOTS = 64
-# Up to so many rows all knots are compared at once, in one call for all columns.
+# Up to this many rows all knots are compared at once, in one call for all columns.
 _FEW_ROWS = 16
-# In standard deviations of a normal distribution with the column's quartiles.
-_WILD = 20.0
+# Values further out are outliers: in standard deviations of a normal distribution with
+# the column's quartiles.
+_OUTLIER = 20.0
 # The interquartile range of the standard normal distribution.
 _NORMAL_IQR = 1.3489795003921634
 
 
-class Scaling(Protocol):
-    """A monotone map of each column."""
-
-    @property
-    def centre(self) -> Floats:
-        """Return what is mapped to about 0, in the data's own units: (columns,)."""
-
-    @property
-    def scale(self) -> Floats:
-        """Return what is mapped to a length of about 1: (columns,)."""
-
-    def transform(self, values: Floats) -> Floats:
-        """Map (rows, columns) to the scale of the model."""
-
-    def inverse(self, values: Floats) -> Floats:
-        """Map (rows, columns) back to the data's own units."""
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the map as JSON-able values."""
-
-
 @dataclass(frozen=True)
 class Affine:
-    """Centre and scale of each column; all arrays are of shape (columns,).
+    """Centre and scale of each column; all arrays are of shape (columns,)."""
 
-    Parameters
-    ----------
-    unit : ndarray
-        Powers of two.
-    shift, width : ndarray
-        Centre and scale of the values divided by ``unit``.
-    """
-
-    unit: Floats
-    shift: Floats
-    width: Floats
+    unit: Floats  # powers of two
+    shift: Floats  # centre of the values divided by unit
+    width: Floats  # and their scale
 
     @property
     def centre(self) -> Floats:
-        """Return the centres in the data's own units."""
+        """Centres in the data's own units."""
         return self.shift * self.unit
 
     @property
     def scale(self) -> Floats:
-        """Return the scales in the data's own units."""
+        """Scales in the data's own units."""
         return self.width * self.unit
 
     def transform(self, values: Floats) -> Floats:
-        """Subtract the centre and divide by the scale."""
+        """Subtract the centre and divide by the scale: (rows, columns)."""
         with np.errstate(over="ignore"):
             scaled = (values / self.unit - self.shift) / self.width
         return scaled.clip(-LIMIT, LIMIT)
@@ -102,35 +74,25 @@ class Affine:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """A piecewise linear map of each column through its quantiles to normal ones.
+    """A piecewise linear map of each column's quantiles to those of the normal.
 
     Beyond the outer knots it goes on with the mean slope of the column, so it is
     strictly monotone everywhere and neither flat nor steep where there were no data.
-
-    Parameters
-    ----------
-    unit : ndarray of shape (columns,)
-        Powers of two.
-    knots : tuple of ndarray
-        Increasing values of each column, divided by ``unit``; none for a column
-        without observed values.
-    heights : tuple of ndarray
-        What the knots are mapped to, increasing.
     """
 
-    unit: Floats
-    knots: tuple[Floats, ...]
-    heights: tuple[Floats, ...]
+    unit: Floats  # powers of two, (columns,)
+    knots: tuple[Floats, ...]  # increasing values divided by unit, for each column
+    heights: tuple[Floats, ...]  # what the knots are mapped to, increasing
 
     @property
     def centre(self) -> Floats:
-        """Return the medians in the data's own units."""
+        """Medians in the data's own units."""
         medians: Floats = self.inverse(np.zeros((1, len(self.unit))))[0]
         return medians
 
     @property
     def scale(self) -> Floats:
-        """Return the inverse of the mean slopes in the data's own units."""
+        """Inverse of the mean slopes, in the data's own units."""
         return self.unit / self._segments[2][:, 0]
 
     @cached_property
@@ -143,7 +105,7 @@ class Quantiles:
 
     @cached_property
     def _segments(self) -> tuple[Floats, Floats, Floats]:
-        """Return each segment's left end, its height and its slope, (columns, *)."""
+        """Left end, height and slope of each segment, (columns, *)."""
         columns = [
             _column_segments(x, z, unit)
             for x, z, unit in zip(self.knots, self.heights, self.unit, strict=True)
@@ -152,7 +114,7 @@ class Quantiles:
         return _pad(left, 0.0), _pad(height, 0.0), _pad(slope, 1.0)
 
     def transform(self, values: Floats) -> Floats:
-        """Map each value to the normal quantile of its rank."""
+        """Map each value to the normal quantile of its rank: (rows, columns)."""
         if not len(self.unit):
             return values
         with np.errstate(over="ignore"):
@@ -181,30 +143,14 @@ class Quantiles:
         }
 
 
+Scaling = Affine | Quantiles
+
+
 def fit_scaling(values: Floats, method: Method) -> Scaling:
-    """Fit a scale to the observed cells of each column.
-
-    Parameters
-    ----------
-    values : ndarray of shape (rows, columns)
-        NaN where missing, no infinities.
-    method : {"standard", "robust", "quantile", "none"}
-        Mean and standard deviation; median and interquartile range; or a map of the
-        quantiles to those of the standard normal distribution.
-
-    Returns
-    -------
-    Scaling
-
-    Examples
-    --------
-    >>> values = np.array([[1.0], [np.nan], [3.0]])
-    >>> fit_scaling(values, "standard").transform(values).ravel()
-    array([-1., nan,  1.])
-    """
+    """Fit a scale to the observed cells of each column of (rows, columns)."""
     check_choice(method, METHODS, "scale")
     unit = _powers_of_two(values)
-    # Sorted, so that no rounding tells in what order the rows were given.
+    # Sorted, so that the order of the rows does not change the rounding.
     columns = [np.sort(column[~np.isnan(column)]) for column in (values / unit).T]
     if method == "quantile":
         pairs = [_quantile_knots(column) for column in columns]
@@ -218,19 +164,26 @@ def fit_scaling(values: Floats, method: Method) -> Scaling:
 
 
 def scaling_from_state(state: Mapping[str, Any], method: Method) -> Scaling:
-    """Make a scale of what its ``to_state`` returned.
-
-    Parameters
-    ----------
-    state : mapping
-    method : {"standard", "robust", "quantile", "none"}
-
-    Returns
-    -------
-    Scaling
-    """
+    """Make a scale of what its ``to_state`` returned."""
     try:
-        scaling = _read_state(state, method)
+        unit = _numbers(state["unit"])
+        scaling: Scaling
+        if method == "quantile":
+            knots = tuple(_numbers(x) for x in state["knots"])
+            heights = tuple(_numbers(z) for z in state["heights"])
+            scaling = Quantiles(unit, knots, heights)
+            sound = (
+                len(unit) == len(knots) == len(heights)
+                and all(len(x) == len(z) for x, z in zip(knots, heights, strict=True))
+                and all((np.diff(x) > 0).all() for x in (*knots, *heights))
+            )
+        else:
+            shift, width = _numbers(state["shift"]), _numbers(state["width"])
+            scaling = Affine(unit, shift, width)
+            sound = len(unit) == len(shift) == len(width) and bool((width > 0).all())
+        if not sound or (unit <= 0).any():
+            msg = "lengths that differ, scales <= 0, or knots that do not increase"
+            raise ValueError(msg)
     except (KeyError, TypeError, ValueError) as error:
         msg = (
             f"Got a damaged scale of the columns ({error!r}), but expected lists of "
@@ -240,46 +193,12 @@ def scaling_from_state(state: Mapping[str, Any], method: Method) -> Scaling:
     return scaling
 
 
-def _read_state(state: Mapping[str, Any], method: Method) -> Scaling:
-    unit = _positive(_numbers(state["unit"]))
-    if method == "quantile":
-        knots = tuple(_increasing(_numbers(x)) for x in state["knots"])
-        heights = tuple(_increasing(_numbers(z)) for z in state["heights"])
-        _same([len(unit), len(knots), len(heights)])
-        for x, z in zip(knots, heights, strict=True):
-            _same([len(x), len(z)])
-        return Quantiles(unit, knots, heights)
-    shift, width = _numbers(state["shift"]), _positive(_numbers(state["width"]))
-    _same([len(unit), len(shift), len(width)])
-    return Affine(unit, shift, width)
-
-
 def _numbers(values: Any) -> Floats:
     numbers = np.array(values, dtype=np.float64)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         msg = "numbers that are not finite"
         raise ValueError(msg)
     return numbers
-
-
-def _positive(values: Floats) -> Floats:
-    if (values <= 0).any():
-        msg = "scales that are not positive"
-        raise ValueError(msg)
-    return values
-
-
-def _increasing(values: Floats) -> Floats:
-    if (np.diff(values) <= 0).any():
-        msg = "knots that do not increase"
-        raise ValueError(msg)
-    return values
-
-
-def _same(lengths: list[int]) -> None:
-    if len(set(lengths)) > 1:
-        msg = f"lengths that differ: {lengths}"
-        raise ValueError(msg)
 
 
 def _powers_of_two(values: Floats) -> Floats:
@@ -296,25 +215,25 @@ def _standard(column: Floats, one: float) -> tuple[float, float]:
         return 0.0, one
     if column.min() == column.max():
         return float(column[0]), one
-    tame = _without_wild(column)
-    return float(tame.mean()), _deviation(tame) or one
+    clipped = _clip_outliers(column)
+    return float(clipped.mean()), _deviation(clipped) or one
 
 
 def _deviation(values: Floats) -> float:
     """Return the standard deviation, also of values whose squares vanish."""
     if values.std() > 0:
         return float(values.std())
-    apart = values - values.mean()
-    reach = np.abs(apart).max()
-    return float(reach * (apart / reach).std()) if reach > 0 else 0.0
+    deviations = values - values.mean()
+    largest = np.abs(deviations).max()
+    return float(largest * (deviations / largest).std()) if largest > 0 else 0.0
 
 
-def _without_wild(column: Floats) -> Floats:
-    """Bring in what is so far out that it would rule the scale: a slip, a marker."""
+def _clip_outliers(column: Floats) -> Floats:
+    """Clip values so far out that they would determine the scale: a slip, a marker."""
     low, median, high = np.quantile(column, [0.25, 0.5, 0.75])
     if high == low:  # half of the column is one value: measure the others
         low, high = np.quantile(column[column != median], [0.25, 0.75])
-    reach = _WILD * (high - low) / _NORMAL_IQR
+    reach = _OUTLIER * (high - low) / _NORMAL_IQR
     return column.clip(median - reach, median + reach) if reach > 0 else column
 
 
@@ -328,13 +247,8 @@ def _robust(column: Floats, one: float) -> tuple[float, float]:
     return float(median), _standard(column, one)[1]
 
 
-def _none(column: Floats, one: float) -> tuple[float, float]:
-    """Return what leaves a column as it is."""
-    return 0.0, one
-
-
 _MEASURES: dict[str, Callable[[Floats, float], tuple[float, float]]] = {
-    "none": _none,
+    "none": lambda column, one: (0.0, one),
     "robust": _robust,
     "standard": _standard,
 }
@@ -343,11 +257,11 @@ _MEASURES: dict[str, Callable[[Floats, float], tuple[float, float]]] = {
 def _quantile_knots(column: Floats) -> tuple[Floats, Floats]:
     """Return distinct values and the normal quantiles of their mid-ranks."""
     values, counts = np.unique(column, return_counts=True)
-    share = (counts.cumsum() - counts / 2) / max(len(column), 1)
-    height: Floats = ndtri(share)
+    rank = (counts.cumsum() - counts / 2) / max(len(column), 1)
+    height: Floats = ndtri(rank)
     if len(values) > 2 * _HALF_OF_KNOTS:
         # Half of the knots are even in rank, half in height: the tails need theirs.
-        kept = np.union1d(_even(share), _even(height))
+        kept = np.union1d(_even(rank), _even(height))
         return values[kept], height[kept]
     return values, height
 
@@ -390,3 +304,30 @@ def _finite(in_units: Floats, unit: Floats) -> Floats:
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         return (in_units * unit).clip(-largest, largest)
+
+
+class TargetScale(NamedTuple):
+    """Mean and standard deviation of each output of a regression."""
+
+    mean: np.ndarray  # (outputs,)
+    std: np.ndarray  # (outputs,), 0 where an output is constant
+
+    @classmethod
+    def of(cls, y: np.ndarray) -> Self:
+        """Measure targets (rows, outputs), however their rows are ordered."""
+        largest = np.abs(y).max(0)
+        unit = np.where(largest > 0, largest, 1.0)  # so that no square overflows
+        ordered = np.sort(y / unit, axis=0)
+        constant = ordered[0] == ordered[-1]
+        mean = np.where(constant, ordered[0], ordered.mean(0))
+        return cls(mean * unit, np.where(constant, 0.0, ordered.std(0)) * unit)
+
+    def forward(self, y: np.ndarray) -> np.ndarray:
+        """Bring targets to scale."""
+        scaled: np.ndarray = (y - self.mean) / np.where(self.std, self.std, 1)
+        return scaled
+
+    def inverse(self, outputs: np.ndarray) -> np.ndarray:
+        """Bring outputs back."""
+        y: np.ndarray = outputs * self.std + self.mean
+        return y

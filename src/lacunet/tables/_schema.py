@@ -138,5 +138,5 @@ def match_names(names: Sequence[str], schema: Schema, source: str) -> Match:
 
 def _describe(name: str, column: Any) -> SchemaColumn:
     kind: Kind = "empty" if column.empty else column.kind
-    levels = (*column.levels, *column.pooled)
-    return SchemaColumn(name, kind, levels, column.had_holes)
+    levels = (*column.categories, *column.pooled)
+    return SchemaColumn(name, kind, levels, column.had_missing)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small import check_network, frame, numbers
 
 from lacunet import IncompleteGaussianMixture, LacunetRBFClassifier
-from lacunet.baselines._plain import plain_network
+from lacunet.baselines import plain_network
 
 NAN = np.nan
 _QUICK = {"n_networks": 1, "hidden_layer_sizes": (8,), "max_epochs": 2, "dropout": 0.0}
@@ -40,12 +40,12 @@ def still(**options):
 
 def holed(n=60, *, holes=0.2, seed=0):
     """Return rows with holes, the same rows without, and classes."""
-    complete, y = numbers(n, holes=0.0, seed=seed)
+    complete, y = numbers(n, missing=0.0, seed=seed)
     hidden = np.random.RandomState(seed + 1).rand(*complete.shape) < holes
     return np.where(hidden, NAN, complete), complete, y
 
 
-few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few to hold any back")
+few_rows = pytest.mark.filterwarnings("ignore:Got .* rows, too few")
 single_members = pytest.mark.filterwarnings("ignore:Got classes with one row only")
 
 
@@ -87,7 +87,7 @@ def test_complete_rows_borrow_the_holes_of_incomplete_ones():
 
 
 def test_complete_rows_stay_as_they_are_if_there_are_no_others():
-    X, _ = numbers(holes=0.0)
+    X, _ = numbers(missing=0.0)
     np.testing.assert_array_equal(borrow_holes(X, np.random.RandomState(0)), X)
 
 

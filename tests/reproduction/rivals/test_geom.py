@@ -16,7 +16,7 @@ from small import numbers
 
 NAN = np.nan
 X, y = numbers()
-COMPLETE, LABELS = numbers(holes=0.0)
+COMPLETE, LABELS = numbers(missing=0.0)
 FINE = {"tol": 1e-8}
 KERNELS = ["rbf", "product", "poly", "linear"]
 ALGORITHMS = ["iterated", "exact", "average"]
@@ -91,7 +91,7 @@ def test_three_classes_are_told_apart_one_against_one(algorithm):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_classes_are_found_through_holes(kernel, algorithm):
-    rows, labels = numbers(300, holes=0.2)
+    rows, labels = numbers(300, missing=0.2)
     ours = model(kernel=kernel, algorithm=algorithm).fit(rows[:200], labels[:200])
     assert ours.score(rows[200:], labels[200:]) > 0.75
 
@@ -107,7 +107,7 @@ def test_margins_tell_whether_a_column_is_missing():
 
 
 def test_the_iterate_is_chosen_by_rows_held_back():
-    rows, labels = numbers(120, holes=0.5)
+    rows, labels = numbers(120, missing=0.5)
     parameters = {"C": 32.0, "g": 0.5, "n_iter": 5}
     last = model(**parameters, validation_fraction=None).fit(rows, labels)
     assert last.n_iter_.tolist() == [5]
@@ -269,7 +269,7 @@ def test_one_class_is_refused():
 
 @pytest.mark.parametrize("kernel", ["rbf", "product", "poly"])
 def test_norms_on_many_sets_of_columns_take_little_memory(kernel):
-    rows, labels = numbers(300, holes=0.0)
+    rows, labels = numbers(300, missing=0.0)
     wide = np.hstack([rows, np.random.RandomState(0).randn(300, 8)])
     wide[np.random.RandomState(1).rand(*wide.shape) < 0.3] = NAN
     assert len(np.unique(np.isnan(wide), axis=0)) > 250

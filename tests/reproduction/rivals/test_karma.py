@@ -15,7 +15,7 @@ from small import numbers
 
 NAN = np.nan
 X, y = numbers()
-COMPLETE, LABELS = numbers(holes=0.0)
+COMPLETE, LABELS = numbers(missing=0.0)
 FINE = {"tol": 1e-8}
 
 

@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._table import TableEncoder
+from lacunet.estimators._checks import read_table
+from lacunet.estimators._encoding import TableEncoder
 
 NAN = np.nan
 

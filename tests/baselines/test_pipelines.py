@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small import frame, numbers, predictions
 
-from lacunet import LacunetClassifier, LacunetRegressor
+from lacunet import LacunetClassifier, LacunetRegressor, baselines
 from lacunet.baselines import (
     TableNumbers,
     gmm,
@@ -37,7 +37,7 @@ def test_contract_of_the_encoder(estimator, check):
 
 
 def any_pipeline_fails(estimator):
-    """Fitting a Pipeline changes its steps, and it does not say that NaN is welcome."""
+    """Fitting a Pipeline changes its steps, and its tags do not allow NaN."""
     checks = (
         "check_dont_overwrite_parameters",
         "check_estimators_nan_inf",
@@ -59,7 +59,7 @@ def test_contract_of_the_pipelines(estimator, check):
 
 
 @every
-def test_tables_with_holes_and_categories_go_in(make):
+def test_tables_with_missing_values_and_categories_are_taken(make):
     X, y = frame(80)
     model = make("classification", LogisticRegression(), random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
@@ -88,7 +88,7 @@ def test_neighbours_are_those_of_scikit_learn_on_one_scale():
     np.testing.assert_allclose(ours, theirs)
 
 
-def test_the_indicator_adds_a_column_for_each_with_holes():
+def test_the_indicator_adds_a_column_for_each_incomplete_one():
     X, y = numbers()
     model = mean_indicator(estimator=LogisticRegression()).fit(X, y)
     filled = model[:-1].transform(X)
@@ -112,12 +112,20 @@ def test_the_plain_network_is_that_of_the_library_and_knows_no_density(task):
     network = plain_network(task, random_state=0, **SMALL)
     kind = {"classification": LacunetClassifier, "regression": LacunetRegressor}[task]
     assert type(network) is kind
-    X, y = numbers(holes=0.0)
+    X, y = numbers(missing=0.0)
     network.fit(X, y)
-    said = predictions(network, X)
+    before = predictions(network, X)
     for value in network.density_.parameters():
         value.data += 1.0
-    np.testing.assert_array_equal(predictions(network, X), said)
+    np.testing.assert_array_equal(predictions(network, X), before)
     X[0, 0] = np.nan
     network.set_params(on_unseen_missing="use")
-    assert not np.allclose(predictions(network, X)[0], said[0])
+    assert not np.allclose(predictions(network, X)[0], before[0])
+
+
+@pytest.mark.parametrize("name", ["KarmaSVC", "ContextEncoder", "InputDropout"])
+def test_names_that_moved_are_found_by_their_error(name):
+    with pytest.raises(ImportError, match=f"{name} is now in reproduction.rivals"):
+        exec(f"from lacunet.baselines import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = baselines.nothing

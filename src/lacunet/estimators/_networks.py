@@ -12,44 +12,31 @@ from lacunet.density import (
     MixedMixtureDensity,
     MixtureDensity,
 )
-from lacunet.functional import MixedComponents
-from lacunet.nn import ExpectedLinear, ExpectedRBF
-from lacunet.nn._activation import ActivationLike
-from lacunet.nn._ensemble import LinearEnsemble, NetworkEnsemble
-from lacunet.nn._levels import Levels
+from lacunet.estimators._densities import DTYPE
+from lacunet.nn import (
+    ActivationLike,
+    ExpectedLinear,
+    ExpectedRBF,
+    Levels,
+    LinearEnsemble,
+    NetworkEnsemble,
+)
 
-# Of all that is learned, whatever torch's default is at the moment.
-DTYPE = torch.float32
 # Of the rows that networks take at once, where nothing is learned from them.
 NUMBERS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
-class BranchShape:
-    """What must be known of a branch to make room for it.
-
-    Attributes
-    ----------
-    n_networks : int
-    n_components : int
-        Of the density.
-    n_numeric : int
-        Numeric columns of the density.
-    sizes : tuple of int
-        Levels of each category of the density.
-    covariance_type : {"diag", "factor", "full"}
-    rank : int or None
-    n_edges : tuple of int or None
-        If numbers are seen as levels: number of edges between the levels of each.
-    """
+class ViewShape:
+    """What must be known of a view to allocate it; the fields are saved with models."""
 
     n_networks: int
-    n_components: int
-    n_numeric: int
-    sizes: tuple[int, ...]
+    n_components: int  # of the density
+    n_numeric: int  # columns of the density
+    sizes: tuple[int, ...]  # categories of each categorical column of the density
     covariance_type: Literal["diag", "factor", "full"] = "diag"
     rank: int | None = None
-    n_edges: tuple[int, ...] | None = None
+    n_edges: tuple[int, ...] | None = None  # between the bins of each number, if binned
 
     @classmethod
     def of(
@@ -58,7 +45,7 @@ class BranchShape:
         n_networks: int = 0,
         view: nn.Module | None = None,
     ) -> Self:
-        """Describe a branch with this density and view."""
+        """Describe a view with this density; ``view`` maps the encoded table to it."""
         mixed = isinstance(density, MixedMixtureDensity)
         gaussian: Any = density.gaussian if mixed else density
         factor = gaussian.covariance_type == "factor"
@@ -85,11 +72,11 @@ class BranchShape:
 
     @property
     def width(self) -> int:
-        """Return the number of columns that the density sees."""
+        """Number of columns of the density."""
         return self.n_numeric + sum(self.sizes)
 
     def fewest_numbers(self, sizes: Sequence[int]) -> int:
-        """Return how many numbers it takes at least, with layers of these sizes."""
+        """Return a lower bound of the number of parameters, with these layer sizes."""
         ranks = {"diag": 0, "factor": self.rank or 0, "full": self.n_numeric}
         gaussian = self.n_numeric * (1 + ranks[self.covariance_type])
         pairs = zip((self.width, *sizes), sizes, strict=False)
@@ -99,7 +86,7 @@ class BranchShape:
         return of_density + self.n_networks * of_network + edges
 
     def numbers_a_row(self, widest: int) -> int:
-        """Return how many numbers a row becomes, about, in layers of this width."""
+        """Return about how many numbers a row becomes in layers of this width."""
         of_unit = self.n_components * (1 + (self.rank or 0))
         return self.n_networks * of_unit * widest + self.width
 
@@ -135,29 +122,15 @@ class BranchShape:
 
 @dataclass(frozen=True)
 class BodyShape:
-    """What is the same in all networks of an estimator.
-
-    Attributes
-    ----------
-    hidden_sizes : tuple of int
-    out_features : int
-    activation : str, torch.nn.Module or callable
-        Of the first layer.
-    later_activation : str, torch.nn.Module or callable
-        Of the hidden layers behind it.
-    out_activation : str, torch.nn.Module or callable
-    dropout : float
-    normalise : bool or None
-        Of radial units in the first layer; None for an expected linear layer.
-    """
+    """The networks of an estimator, all alike; the fields are saved with models."""
 
     hidden_sizes: tuple[int, ...]
     out_features: int
-    activation: ActivationLike = "gelu"
-    later_activation: ActivationLike = "gelu"
+    activation: ActivationLike = "gelu"  # of the first layer
+    later_activation: ActivationLike = "gelu"  # of the other hidden layers
     out_activation: ActivationLike = "identity"
     dropout: float = 0.0
-    normalise: bool | None = None
+    normalise: bool | None = None  # radial units; None for an expected linear layer
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -169,25 +142,24 @@ class BodyShape:
         self, density: MixtureDensity, n_networks: int, generator: torch.Generator
     ) -> NetworkEnsemble:
         """Make the networks, over a density."""
-        width = density.n_features
+        n_units = n_networks * self.hidden_sizes[0]
+        factory: Any = {"generator": generator, "dtype": DTYPE}
         first: nn.Module
         if self.normalise is None:
             first = ExpectedLinear(
-                width,
-                n_networks * self.hidden_sizes[0],
+                density.n_features,
+                n_units,
                 density,
                 activation=self.activation,
-                generator=generator,
-                dtype=DTYPE,
+                **factory,
             )
         else:
             first = ExpectedRBF(
-                width,
-                n_networks * self.hidden_sizes[0],
+                density.n_features,
+                n_units,
                 density,
                 normalise=self.normalise,
-                generator=generator,
-                dtype=DTYPE,
+                **factory,
             )
         return NetworkEnsemble(
             first,
@@ -197,19 +169,15 @@ class BodyShape:
             activation=self.later_activation,
             out_activation=self.out_activation,
             dropout=self.dropout,
-            generator=generator,
-            dtype=DTYPE,
+            **factory,
         )
 
 
-class Branch(nn.Module):
-    """Networks over one view of the table, with the density of that view.
+class View(nn.Module):
+    """What some networks see of the table, its density, and these networks.
 
-    Parameters
-    ----------
-    view : nn.Module
-        From the encoded table to what the density is over.
-    networks : NetworkEnsemble
+    ``view`` maps the encoded table to what the density is over. The names of the
+    attributes here and in ``ViewEnsemble`` are those of tensors in saved models.
     """
 
     def __init__(self, view: nn.Module, networks: NetworkEnsemble) -> None:
@@ -219,64 +187,50 @@ class Branch(nn.Module):
 
     @property
     def density(self) -> MixtureDensity:
-        """Return the density of the view."""
+        """The density that is conditioned on what is observed."""
         density = self.networks.first.density
         assert isinstance(density, MixtureDensity)
         return density
 
     @property
-    def shape(self) -> BranchShape:
-        """Return what must be known to make room for this branch."""
-        return BranchShape.of(self.density, self.networks.n_networks, self.view)
+    def shape(self) -> ViewShape:
+        """What must be known to allocate this view."""
+        return ViewShape.of(self.density, self.networks.n_networks, self.view)
 
     @property
     def numbers_a_row(self) -> int:
-        """Return how many numbers a row becomes on its way, about."""
+        """About how many numbers a row becomes on its way."""
         return self.shape.numbers_a_row(max(self.networks.hidden_sizes))
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """Return what the networks see of encoded rows, (batch, width of the view)."""
+        seen: Tensor = self.view(x)
+        return seen
 
     def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return the outputs of every network, (networks, batch, out)."""
-        out: Tensor = self.networks(self.view(x), generator)
+        out: Tensor = self.networks(self.inputs(x), generator)
         return out
 
-    def complete(self, x: Tensor, n: int) -> Tensor:
-        """Draw what is missing, (n, batch, width of the view)."""
-        return self.density.condition(self.view(x)).quasi_sample(n)
 
-
-class Branches(nn.Module):
-    """The networks of all views.
-
-    Parameters
-    ----------
-    branches : sequence of Branch
-
-    Attributes
-    ----------
-    shares : Tensor of shape (branches,)
-        Weight of each view in the mean prediction; they sum to one.
-
-    Shape
-    -----
-    - Input: (batch, width), the encoded table
-    - Output: (networks, batch, out)
-    """
+class ViewEnsemble(nn.Module):
+    """All views: from the encoded table (batch, width) to (networks, batch, out)."""
 
     shares: Tensor
 
-    def __init__(self, branches: Sequence[Branch]) -> None:
+    def __init__(self, views: Sequence[View]) -> None:
         super().__init__()
-        self.branches = nn.ModuleList(branches)
-        even = torch.full((len(branches),), 1.0 / len(branches), dtype=torch.float32)
+        self.branches = nn.ModuleList(views)
+        even = torch.full((len(views),), 1.0 / len(views), dtype=torch.float32)
         self.register_buffer("shares", even)
 
     @classmethod
-    def from_shapes(cls, shapes: Sequence[BranchShape], body: BodyShape) -> Self:
-        """Make room for branches, whose values are to be loaded."""
+    def from_shapes(cls, shapes: Sequence[ViewShape], body: BodyShape) -> Self:
+        """Allocate views, whose values are to be loaded."""
         generator = torch.Generator()
         return cls(
             [
-                Branch(
+                View(
                     shape.build_view(),
                     body.build(shape.build_density(), shape.n_networks, generator),
                 )
@@ -284,16 +238,21 @@ class Branches(nn.Module):
             ]
         )
 
-    def __iter__(self) -> Iterator[Branch]:
-        """Go through the branches."""
-        for branch in self.branches:
-            assert isinstance(branch, Branch)
-            yield branch
+    def __iter__(self) -> Iterator[View]:
+        """Iterate over the views."""
+        for view in self.branches:
+            assert isinstance(view, View)
+            yield view
 
     @property
-    def network_shares(self) -> Tensor:
+    def view_weights(self) -> Tensor:
+        """Weight of each view in the mean prediction, (views,); they sum to one."""
+        return self.shares
+
+    @property
+    def network_weights(self) -> Tensor:
         """Weight of each network in the mean prediction, (networks,)."""
-        counts = [branch.networks.n_networks for branch in self]
+        counts = [view.networks.n_networks for view in self]
         repeats = torch.tensor(counts, device=self.shares.device)
         return (self.shares / repeats).repeat_interleave(repeats)
 
@@ -306,31 +265,13 @@ class Branches(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs of every network of every view."""
-        return torch.cat([branch(x) for branch in self])
+        return torch.cat([view(x) for view in self])
 
     def forward_draws(self, x: Tensor, n: int) -> Tensor:
-        """Return the outputs for ``n`` completions of each row.
-
-        Returns
-        -------
-        Tensor of shape (networks, n, batch, out)
-        """
+        """Return the outputs for draws of each row, (networks, n, batch, out)."""
         outputs = []
-        for branch in self:
-            draws = branch.complete(x, n)
-            out = branch.networks(draws.flatten(0, 1))  # (networks, n * batch, out)
+        for view in self:
+            draws = view.density.condition(view.inputs(x)).quasi_sample(n)
+            out = view.networks(draws.flatten(0, 1))  # (networks, n * batch, out)
             outputs.append(out.unflatten(1, (n, len(x))))
         return torch.cat(outputs)
-
-
-def density_of(
-    components: MixedComponents, *, gamma: float, trainable: bool | tuple[str, ...]
-) -> MixtureDensity:
-    """Make a density in single precision of what EM has found."""
-    if components.sizes:
-        return MixedMixtureDensity.from_components(
-            components, gamma=gamma, trainable=trainable, dtype=DTYPE
-        )
-    return GaussianMixtureDensity.from_components(
-        components.gaussian, gamma=gamma, trainable=trainable, dtype=DTYPE
-    )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.estimators._table import TableEncoder
+from lacunet.estimators._encoding import TableEncoder
 from lacunet.exceptions import LacunetError
 
 NAN = np.nan
@@ -144,10 +144,12 @@ def cells_of(table):
     else:
         as_dict = getattr(table, "to_pydict", None) or table.to_dict
         columns = [list(column) for column in as_dict().values()]
-    return [[None if is_hole(cell) else cell for cell in column] for column in columns]
+    return [
+        [None if is_missing(cell) else cell for cell in column] for column in columns
+    ]
 
 
-def is_hole(cell):
+def is_missing(cell):
     return cell is None or cell is pd.NA or cell == "nan" or bool(cell != cell)
 
 
@@ -178,13 +180,13 @@ def test_encoded_is_as_wide_as_it_says_and_float(table):
     np.testing.assert_array_equal(encoder.transform(table), encoded)
 
 
-def test_every_hole_is_nan_and_nothing_else_is(table):
+def test_every_missing_value_is_nan_and_nothing_else_is(table):
     encoder = TableEncoder()
     encoded = encoder.fit_transform(table)
     for index, column in enumerate(cells_of(table)):
         missing = np.isnan(encoded[:, encoder.sources == index])
-        holes = [cell is None for cell in column]
-        assert (missing == np.array(holes)[:, None]).all()
+        expected = [cell is None for cell in column]
+        assert (missing == np.array(expected)[:, None]).all()
 
 
 def test_restoring_keeps_type_dtypes_and_observed_cells(table):
@@ -215,12 +217,12 @@ def test_encoding_then_restoring_an_emptied_table_gives_the_table_back(table):
         assert after == same
 
 
-def _numpy_holes(table):
-    holes = {"f": NAN, "O": None, "U": "nan", "M": np.datetime64("NaT")}
-    return np.full_like(table, holes[table.dtype.kind])
+def _numpy_missing(table):
+    markers = {"f": NAN, "O": None, "U": "nan", "M": np.datetime64("NaT")}
+    return np.full_like(table, markers[table.dtype.kind])
 
 
-def _pandas_holes(table):
+def _pandas_missing(table):
     never = {"int", "bool"} - {
         name for name in table if str(table[name].dtype).endswith("[pyarrow]")
     }
@@ -228,21 +230,21 @@ def _pandas_holes(table):
     return table.assign(**{name: table[name].where([False]) for name in names})
 
 
-def _polars_holes(table):
+def _polars_missing(table):
     return table.clear(1)
 
 
-def _arrow_holes(table):
+def _arrow_missing(table):
     pa = pytest.importorskip("pyarrow")
     columns = [pa.nulls(1, type=field.type) for field in table.schema]
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 TABLE_OF_HOLES = {
-    "numpy": _numpy_holes,
-    "pandas": _pandas_holes,
-    "polars": _polars_holes,
-    "pyarrow": _arrow_holes,
+    "numpy": _numpy_missing,
+    "pandas": _pandas_missing,
+    "polars": _polars_missing,
+    "pyarrow": _arrow_missing,
 }
 
 
@@ -251,8 +253,8 @@ def test_a_state_is_json_and_gives_the_same_encoder(table):
     text = json.dumps(encoder.to_state(), allow_nan=False)
     again = TableEncoder.from_state(json.loads(text))
     assert again.columns == encoder.columns
-    assert [type(level) for column in again.columns for level in column.levels] == [
-        type(level) for column in encoder.columns for level in column.levels
+    assert [type(value) for column in again.columns for value in column.categories] == [
+        type(value) for column in encoder.columns for value in column.categories
     ]
     np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
 
@@ -297,44 +299,44 @@ def test_the_columns_say_what_was_learned():
         .fit([["b", 1.0, DAY], ["a", 3.0, None], ["a", 2.0, days(4)[0]]])
         .columns
     )
-    assert (town.kind, town.levels, town.pooled) == ("category", ("a", "b"), ())
-    assert (age.kind, age.had_holes) == ("number", False)
-    assert (day.kind, day.origin, day.had_holes) == ("date", "2020-01-01", True)
+    assert (town.kind, town.categories, town.pooled) == ("category", ("a", "b"), ())
+    assert (age.kind, age.had_missing) == ("number", False)
+    assert (day.kind, day.origin, day.had_missing) == ("date", "2020-01-01", True)
 
 
-def test_rare_levels_are_pooled_and_come_back_as_the_most_frequent_of_them():
-    column = [[level] for level in "aaaabbbccd"]
+def test_rare_categories_are_pooled_and_come_back_as_the_most_frequent_of_them():
+    column = [[value] for value in "aaaabbbccd"]
     encoder = TableEncoder(max_categories=3).fit(column)
-    assert encoder.columns[0].levels == ("a", "b")
+    assert encoder.columns[0].categories == ("a", "b")
     assert encoder.columns[0].pooled == ("c", "d")
     pooled = encoder.transform([["d"], ["c"], ["a"]])
     np.testing.assert_array_equal(pooled, [[0, 0, 1], [0, 0, 1], [1, 0, 0]])
     assert encoder.restore(pooled[:1], [[None]]).tolist() == [["c"]]
 
 
-def test_a_level_unseen_in_training_counts_as_missing_and_stays():
+def test_a_category_unseen_in_training_counts_as_missing_and_stays():
     encoder = TableEncoder().fit([["a"], ["b"]])
     assert np.isnan(encoder.transform([["c"]])).all()
     assert encoder.restore(np.array([[1.0, 0.0]]), [["c"]]).tolist() == [["c"]]
 
 
-def test_levels_that_are_declared_but_not_seen_are_no_levels():
+def test_categories_that_are_declared_but_not_seen_do_not_count():
     column = pd.Categorical(["b", "a"], categories=["c", "b", "a"])
     encoder = TableEncoder().fit(pd.DataFrame({"x": column}))
-    assert encoder.columns[0].levels == ("a", "b")
+    assert encoder.columns[0].categories == ("a", "b")
 
 
-def test_a_category_is_filled_with_a_level_that_its_column_can_hold():
+def test_a_category_is_filled_with_one_that_its_column_can_hold():
     encoder = TableEncoder().fit([["a"], ["b"], ["c"]])
-    shares = np.array([[0.1, 0.3, 0.6]])
+    probabilities = np.array([[0.1, 0.3, 0.6]])
     frame = pd.DataFrame({"x": pd.Categorical([None], categories=["a", "b"])})
-    assert encoder.restore(shares, frame)["x"].tolist() == ["b"]
+    assert encoder.restore(probabilities, frame)["x"].tolist() == ["b"]
 
 
-def test_a_float_column_of_holes_can_stand_for_strings():
+def test_a_float_column_of_nan_can_stand_for_strings():
     encoder = TableEncoder().fit(pd.DataFrame({"x": ["a", "b"], "y": [1.0, 2.0]}))
-    holes = pd.DataFrame({"x": [NAN], "y": [1.0]}, index=[7])
-    filled = encoder.restore(np.array([[0.0, 0.0, 1.0]]), holes)
+    empty = pd.DataFrame({"x": [NAN], "y": [1.0]}, index=[7])
+    filled = encoder.restore(np.array([[0.0, 0.0, 1.0]]), empty)
     assert filled.to_dict("list") == {"x": ["b"], "y": [1.0]}
     array = encoder.restore(np.array([[0.0, 0.0, 1.0]]), np.array([[NAN, 1.0]]))
     assert array.tolist() == [["b", 1.0]]
@@ -355,7 +357,7 @@ def test_the_index_and_integer_names_stay():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.float32])
-def test_arrays_without_holes_come_back_as_they_were(dtype):
+def test_complete_arrays_come_back_as_they_were(dtype):
     table = np.array([[0, 1], [1, 0]], dtype=dtype)
     filled = encode_and_restore(table)
     assert filled.dtype == dtype
@@ -431,20 +433,20 @@ def test_constant_columns_are_named_once_unless_they_are_zero():
     assert len(caught) == 1
 
 
-def test_holes_that_training_had_not_are_named():
+def test_missing_values_in_columns_that_had_none_are_named():
     frame = pd.DataFrame({"a": ["u", "v"], "b": [1.0, 2.0], "c": [1.0, NAN]})
     with pytest.warns(UserWarning, match="one value"):
         encoder = TableEncoder().fit(frame)
-    assert encoder.unseen_holes(encoder.transform(frame)) == ()
-    holes = encoder.transform(pd.DataFrame({"a": ["w"], "b": [NAN], "c": [NAN]}))
-    assert encoder.unseen_holes(holes) == ("b", "a")
+    assert encoder.unseen_missing(encoder.transform(frame)) == ()
+    missing = encoder.transform(pd.DataFrame({"a": ["w"], "b": [NAN], "c": [NAN]}))
+    assert encoder.unseen_missing(missing) == ("b", "a")
 
 
 @pytest.mark.slow
 def test_no_library_of_frames_is_needed():
     code = (
         "import sys; sys.modules.update(pandas=None, polars=None, pyarrow=None); "
-        "from lacunet.estimators._table import TableEncoder; "
+        "from lacunet.estimators._encoding import TableEncoder; "
         "TableEncoder().fit([[1.0, 'a'], [2.0, None], [None, 'b']])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -509,7 +511,7 @@ def test_lazy_frames_and_batches_are_refused():
     ("X", "match"),
     [
         ([["a", "a", DAY]], "column 0 with values such as 'a', but expected a number"),
-        ([[1.0, 2.0, DAY]], "column 1 with values such as 2.0, but expected the lev"),
+        ([[1.0, 2.0, DAY]], "column 1 with values such as 2.0, but expected the cat"),
         ([[1.0, "a", 3.0]], "column 2 .* expected a date, as in training"),
         ([[1.0, DAY, DAY]], "column 1 .* such as 'a'"),
     ],
@@ -526,9 +528,9 @@ def test_another_number_of_columns_is_refused():
         encoder.transform([[1.0]])
 
 
-def test_restoring_from_holes_is_refused():
+def test_restoring_from_missing_values_is_refused():
     encoder = TableEncoder().fit([[1.0], [2.0]])
-    with pytest.raises(ValueError, match="with 1 holes, but expected"):
+    with pytest.raises(ValueError, match="with 1 missing values, but expected"):
         encoder.restore(np.array([[NAN]]), [[None]])
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators._mixtures import (
+from lacunet.estimators._densities import (
     choose_mixture,
     find_edges,
+    fit_classes,
     fit_density,
-    fit_levels,
 )
 
 NAN = np.nan
@@ -49,7 +49,7 @@ def test_a_mixture_that_was_asked_for_sees_all_rows(covariance_type):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_few_wild_rows_do_not_hide_that_columns_depend_on_each_other(seed):
+def test_a_few_outliers_do_not_hide_that_columns_depend_on_each_other(seed):
     rng = np.random.RandomState(seed)
     x = rng.randn(400, 2) @ rng.randn(2, 12)
     x = 0.9 * x / x.std(0) + 0.4 * rng.randn(400, 12)
@@ -115,30 +115,30 @@ def test_the_margin_keeps_the_first_candidate():
         assert mixture.reg_covar == 1e-3
 
 
-def levels_of(*columns):
+def one_hot(*columns):
     return np.hstack([np.eye(2)[column] for column in columns])
 
 
-def test_levels_are_latent_classes():
+def test_categories_have_latent_classes():
     columns = np.random.RandomState(0).randint(2, size=(2, 100))
-    found = fit_levels(levels_of(*columns), (2, 2), seed=0)
+    found = fit_classes(one_hot(*columns), (2, 2), seed=0)
     assert found.sizes == (2, 2)
     assert found.gaussian.means.shape == (4, 0)
 
 
 def test_there_are_no_more_components_than_distinct_rows():
     column = np.random.RandomState(0).randint(2, size=100)
-    found = fit_levels(levels_of(column, column), (2, 2), seed=0)
+    found = fit_classes(one_hot(column, column), (2, 2), seed=0)
     assert len(found.gaussian.means) == 2
     same = np.ones((100, 3))
     assert len(fit_density("auto", same, (), 0, for_network=True).gaussian.means) == 1
 
 
-def test_rows_that_differ_in_their_holes_alone_are_no_distinct_rows():
+def test_rows_that_differ_in_missing_values_alone_are_not_distinct():
     column = np.random.RandomState(0).randint(2, size=100)
-    levels = levels_of(column, column)
-    levels[::3, :2] = levels[1::3, 2:] = NAN
-    found = fit_levels(levels, (2, 2), seed=0)
+    rows = one_hot(column, column)
+    rows[::3, :2] = rows[1::3, 2:] = NAN
+    found = fit_classes(rows, (2, 2), seed=0)
     assert len(found.gaussian.means) == 2
 
 

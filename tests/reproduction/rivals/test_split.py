@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from reproduction.rivals import _split
+from reproduction.rivals._split import SplitTask, ask, clip_gradients, hold_back
 from torch import nn
 
-from lacunet.baselines import _split
-from lacunet.baselines._split import SplitTask, ask, clip_gradients, hold_back
-from lacunet.estimators._task import Rows
+from lacunet.estimators import Rows
 
 
 def squares(outputs, targets):

@@ -1,34 +1,128 @@
-"""Several completed tables, a model on each, and the mean of what the models say."""
+"""Multiple imputation: several completed tables, a model on each, the mean of all."""
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lacunet._validation import check_positive_int
-from lacunet.baselines._draws import ChainedImputer
-from lacunet.baselines._plain import plain_network
+from lacunet._validation import check_choice, check_positive_int
+from lacunet.baselines._pipelines import (
+    TASKS,
+    TableNumbers,
+    plain_network,
+    read_numbers,
+)
+
+
+def mice(
+    task: str = "classification",
+    estimator: Any = None,
+    *,
+    n_imputations: int = 5,
+    random_state: Any = None,
+) -> Pipeline:
+    """Draw several tables by chained equations, and pool the predictions.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, default="classification"
+        What is to be predicted.
+    estimator : estimator, default=None
+        The model that is fitted to each table; ``plain_network(task)`` by default.
+    n_imputations : int, default=5
+        Number of tables.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws and of the estimators.
+
+    Returns
+    -------
+    Pipeline
+        Of tables with numbers, categories and dates.
+    """
+    check_choice(task, TASKS, "task")
+    pooled = PooledClassifier if task == "classification" else PooledRegressor
+    model = pooled(
+        ChainedImputer(),
+        estimator,
+        n_imputations=n_imputations,
+        random_state=random_state,
+    )
+    return make_pipeline(TableNumbers(), StandardScaler(), model)
+
+
+class ChainedImputer(IterativeImputer):
+    """Draw what is missing by chained equations, as mice does.
+
+    ``sklearn.impute.IterativeImputer`` with ``sample_posterior=True``: column after
+    column, a Bayesian ridge regression on the others, from whose predictive normal
+    each missing cell is drawn. With a seed, ``transform`` draws the same for the same
+    table each time, which scikit-learn's own does not: it goes on with its generator.
+
+    Parameters
+    ----------
+    max_iter : int, default=5
+        Rounds over all columns; that of R's mice.
+    n_nearest_features : int, default=None
+        Number of other columns to regress on, for wide tables.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet.baselines import ChainedImputer
+    >>> x = np.arange(50.0)
+    >>> X = np.column_stack([x, 2 * x])
+    >>> X[20, 1] = np.nan
+    >>> ChainedImputer(random_state=0).fit_transform(X)[20].round()
+    array([20., 40.])
+    """
+
+    def __init__(
+        self,
+        max_iter: int = 5,
+        *,
+        n_nearest_features: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            sample_posterior=True,
+            keep_empty_features=True,
+            max_iter=max_iter,
+            n_nearest_features=n_nearest_features,
+            random_state=random_state,
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Draw what is missing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        drawing = copy(self)  # so that the generator of the fitted one stays
+        drawing.random_state_ = check_random_state(self.random_state)
+        filled: np.ndarray = IterativeImputer.transform(drawing, X)
+        return filled
 
 
 class PooledEstimator(BaseEstimator):
-    """What the two pooled models share.
-
-    Attributes
-    ----------
-    imputers_ : list of transformers
-    estimators_ : list of estimators
-        One for each completed table.
-    n_features_in_ : int
-    """
+    """Base of the two pooled models."""
 
     imputers_: list[Any]
     estimators_: list[Any]
@@ -48,7 +142,7 @@ class PooledEstimator(BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Say that NaN is welcome."""
+        """Declare that NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -62,41 +156,33 @@ class PooledEstimator(BaseEstimator):
         random_state = check_random_state(self.random_state)
         self.imputers_, self.estimators_ = [], []
         for seed in random_state.randint(2**31 - 1, size=self.n_imputations):
-            drawing, model = (_seeded(part, int(seed)) for part in (imputer, estimator))
+            drawing, model = (_seeded(each, int(seed)) for each in (imputer, estimator))
             self.estimators_.append(model.fit(drawing.fit_transform(X), y))
             self.imputers_.append(drawing)
         return self
 
-    def _mean_of(self, method: str, X: Any) -> np.ndarray:
+    def _predictions(self, method: str, X: Any) -> list[np.ndarray]:
+        """Return the predictions of each model for its own completed table."""
         check_is_fitted(self)
-        rows = self._validate(X)
+        rows = read_numbers(self, X)
         pairs = zip(self.imputers_, self.estimators_, strict=True)
-        said = [getattr(model, method)(draw.transform(rows)) for draw, model in pairs]
-        mean: np.ndarray = np.mean(said, axis=0)
-        return mean
-
-    def _validate(self, X: Any) -> np.ndarray:
-        rows: np.ndarray = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
-        return rows
+        return [getattr(model, method)(draw.transform(rows)) for draw, model in pairs]
 
 
-def _seeded(part: Any, seed: int) -> Any:
-    """Return a copy whose every random part, however deep, has a seed of its own."""
-    copy = clone(part)
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Return a copy with a seed for every ``random_state``, however deep."""
+    copied = clone(estimator)
     names = [
         name
-        for name in sorted(copy.get_params())
+        for name in sorted(copied.get_params())
         if name == "random_state" or name.endswith("__random_state")
     ]
     seeds = np.random.RandomState(seed).randint(2**31 - 1, size=len(names))
-    return copy.set_params(**dict(zip(names, seeds.tolist(), strict=True)))
+    return copied.set_params(**dict(zip(names, seeds.tolist(), strict=True)))
 
 
-def _says_probabilities(model: PooledEstimator) -> bool:
-    estimator = model.estimator
-    return estimator is None or hasattr(estimator, "predict_proba")
+def _has_probabilities(model: PooledEstimator) -> bool:
+    return model.estimator is None or hasattr(model.estimator, "predict_proba")
 
 
 class PooledClassifier(ClassifierMixin, PooledEstimator):
@@ -104,16 +190,16 @@ class PooledClassifier(ClassifierMixin, PooledEstimator):
 
     Multiple imputation for prediction: imputer ``j`` is fitted to the training rows
     (never to their classes) and draws table ``j``, on which a copy of ``estimator`` is
-    fitted; probabilities are averaged over the tables. How the paper pools its *mice*
-    it does not say; this is our reading. What is drawn for a row depends on the rows
+    fitted; probabilities are averaged over the tables. The paper does not define how it
+    pools its *mice*; this is our reading. What is drawn for a row depends on the rows
     that it comes with, though not from call to call.
 
     Parameters
     ----------
     imputer : transformer, default=None
-        It should draw; ``ChainedImputer`` by default.
+        It should draw at random; ``ChainedImputer`` by default.
     estimator : classifier with ``predict_proba``, default=None
-        The plain network that goes behind all baselines, by default.
+        The model that is fitted to each table; ``plain_network()`` by default.
     n_imputations : int, default=5
         Number of tables.
     random_state : int, RandomState instance or None, default=None
@@ -122,9 +208,13 @@ class PooledClassifier(ClassifierMixin, PooledEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
     imputers_ : list of transformers
+        One for each completed table.
     estimators_ : list of classifiers
+        One for each completed table.
     n_features_in_ : int
+        Number of columns of ``X``.
 
     Examples
     --------
@@ -149,7 +239,9 @@ class PooledClassifier(ClassifierMixin, PooledEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
         y : array-like of shape (n_samples,)
+            Classes.
 
         Returns
         -------
@@ -168,46 +260,41 @@ class PooledClassifier(ClassifierMixin, PooledEstimator):
             raise ValueError(msg)
         return self._fit(rows, labels)
 
-    @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the mean probability of each class.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._mean_of("predict_proba", X)
+        mean: np.ndarray = np.mean(self._predictions("predict_proba", X), axis=0)
+        return mean
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of the highest mean probability.
+        """Return the class of the highest mean probability, or of most votes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        probable = _says_probabilities(self)
-        scores = self._mean_of("predict_proba", X) if probable else self._votes(X)
-        chosen: np.ndarray = self.classes_[scores.argmax(1)]
+        if _has_probabilities(self):
+            scores = self._predictions("predict_proba", X)
+        else:
+            votes = self._predictions("predict", X)
+            scores = [labels[:, None] == self.classes_ for labels in votes]
+        chosen: np.ndarray = self.classes_[np.mean(scores, axis=0).argmax(1)]
         return chosen
-
-    def _votes(self, X: Any) -> np.ndarray:
-        """Return each class's share of the models, for those without probabilities."""
-        check_is_fitted(self)
-        rows = self._validate(X)
-        pairs = zip(self.imputers_, self.estimators_, strict=True)
-        said = [model.predict(draw.transform(rows)) for draw, model in pairs]
-        votes: np.ndarray = np.mean(
-            [labels[:, None] == self.classes_ for labels in said], axis=0
-        )
-        return votes
 
 
 class PooledRegressor(RegressorMixin, PooledEstimator):
@@ -218,9 +305,10 @@ class PooledRegressor(RegressorMixin, PooledEstimator):
     Parameters
     ----------
     imputer : transformer, default=None
-        It should draw; ``ChainedImputer`` by default.
+        It should draw at random; ``ChainedImputer`` by default.
     estimator : regressor, default=None
-        The plain network that goes behind all baselines, by default.
+        The model that is fitted to each table; ``plain_network("regression")`` by
+        default.
     n_imputations : int, default=5
         Number of tables.
     random_state : int, RandomState instance or None, default=None
@@ -229,8 +317,11 @@ class PooledRegressor(RegressorMixin, PooledEstimator):
     Attributes
     ----------
     imputers_ : list of transformers
+        One for each completed table.
     estimators_ : list of regressors
+        One for each completed table.
     n_features_in_ : int
+        Number of columns of ``X``.
 
     Examples
     --------
@@ -253,7 +344,9 @@ class PooledRegressor(RegressorMixin, PooledEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
         y : array-like of shape (n_samples,)
+            Numbers.
 
         Returns
         -------
@@ -275,9 +368,11 @@ class PooledRegressor(RegressorMixin, PooledEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return self._mean_of("predict", X)
+        mean: np.ndarray = np.mean(self._predictions("predict", X), axis=0)
+        return mean

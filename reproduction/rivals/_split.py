@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lacunet.estimators._rows import deal_folds
-from lacunet.estimators._task import Rows
+from lacunet.estimators import Rows, deal_folds
 from lacunet.exceptions import warn_user
 
 # From outputs (batch, *) and targets (batch, *) to losses that are averaged.

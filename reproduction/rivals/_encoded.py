@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lacunet.estimators._contract import read_table
-from lacunet.estimators._inputs import InputEncoder
-from lacunet.estimators._table import TableEncoder
+from lacunet.estimators import InputEncoder, TableEncoder, read_table
 
 
 class TableBaseline(BaseEstimator):

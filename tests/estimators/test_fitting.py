@@ -1,6 +1,4 @@
-"""Which rows each network learns from and is judged by, and what is hidden from it."""
-
-from dataclasses import replace
+"""Which rows each network learns from and is validated on, and its losses."""
 
 import numpy as np
 import pytest
@@ -9,28 +7,27 @@ from small import numbers
 from torch import nn
 
 from lacunet.density import GaussianMixtureDensity, MixedMixtureDensity
-from lacunet.estimators._network import BodyShape, Branch, Branches
-from lacunet.estimators._task import (
+from lacunet.estimators._fitting import (
     CLASSIFICATION,
     RECONSTRUCTION,
     REGRESSION,
-    Extras,
     Folds,
     NetworkTask,
     Rows,
 )
+from lacunet.estimators._networks import BodyShape, View, ViewEnsemble
 
 N = 60
 
 
 def make_module(*n_networks, out=2, dropout=0.0, width=4):
     body = BodyShape((6,), out, dropout=dropout)
-    branches = []
+    views = []
     for seed, n in enumerate(n_networks):
         generator = torch.Generator().manual_seed(seed)
         density = GaussianMixtureDensity(2, width, generator=generator)
-        branches.append(Branch(nn.Identity(), body.build(density, n, generator)))
-    return Branches(branches)
+        views.append(View(nn.Identity(), body.build(density, n, generator)))
+    return ViewEnsemble(views)
 
 
 def make_task(
@@ -38,7 +35,6 @@ def make_task(
     *,
     n_folds=5,
     valid=None,
-    mask=0.0,
     density_loss=0.0,
     unlabelled=0,
     weights=None,
@@ -56,7 +52,9 @@ def make_task(
         Folds(torch.arange(rows) % n_folds, n_folds),
         valid,
         CLASSIFICATION if y is None else REGRESSION,
-        Extras(mask, torch.arange(4), density_loss, torch.zeros(unlabelled, 4)),
+        sources=torch.arange(4),
+        density_loss_weight=density_loss,
+        unlabelled=torch.zeros(unlabelled, 4),
     )
 
 
@@ -74,7 +72,7 @@ def gradients(module, task, rows):
     return networks.layers[-1].weight.grad
 
 
-def test_a_network_gets_no_gradient_from_its_held_back_fold():
+def test_a_network_gets_no_gradient_from_its_validation_rows():
     module = make_module(3)
     task = make_task(module)
     for row in range(10):
@@ -83,7 +81,7 @@ def test_a_network_gets_no_gradient_from_its_held_back_fold():
         assert silent == [row % 5 == network for network in range(3)]
 
 
-def test_what_a_held_back_row_says_does_not_matter_to_its_network():
+def test_validation_rows_have_no_influence_on_their_network():
     module = make_module(5)
     task = make_task(module)
     rows = list(range(N))
@@ -102,19 +100,19 @@ def test_networks_beyond_the_folds_begin_again_with_the_first_fold():
 
 
 @pytest.mark.parametrize("n_networks", [1, 3, 5])
-def test_the_validation_loss_is_of_the_held_back_rows_alone(n_networks):
+def test_the_validation_loss_is_of_the_validation_rows_alone(n_networks):
     module = make_module(n_networks).eval()
     task = make_task(module)
     X, y, _ = task._rows
-    judged = [row for row in range(N) if row % 5 < n_networks]
+    validated = [row for row in range(N) if row % 5 < n_networks]
     with torch.no_grad():
         outputs = module(X).softmax(-1)
-        chosen = [outputs[row % 5, row, y[row]] for row in judged]
+        chosen = [outputs[row % 5, row, y[row]] for row in validated]
         expected = -torch.stack(chosen).log().mean()
         assert task.validate(0) == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_rows_that_several_networks_may_judge_are_judged_by_their_mean():
+def test_rows_that_several_networks_validate_on_have_their_mean_prediction():
     module = make_module(4).eval()
     task = make_task(module, n_folds=2)
     X, y, _ = task._rows
@@ -125,15 +123,15 @@ def test_rows_that_several_networks_may_judge_are_judged_by_their_mean():
         assert task.validate(0) == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_rows_are_judged_in_blocks(monkeypatch):
+def test_rows_are_validated_in_blocks(monkeypatch):
     task = make_task(make_module(5).eval())
     with torch.no_grad():
         whole = task.validate(0)
-        monkeypatch.setattr("lacunet.estimators._task.NUMBERS_AT_ONCE", 1)
+        monkeypatch.setattr("lacunet.estimators._fitting.NUMBERS_AT_ONCE", 1)
         assert task.validate(0) == pytest.approx(whole, rel=1e-5)
 
 
-def test_given_rows_are_judged_by_all_networks_and_taught_to_all():
+def test_all_networks_validate_on_given_rows():
     X, y = numbers(20, seed=1)
     x = torch.tensor(X, dtype=torch.float32)
     valid = Rows(x, torch.tensor(y), torch.ones(20))
@@ -145,7 +143,7 @@ def test_given_rows_are_judged_by_all_networks_and_taught_to_all():
         assert task.validate(0) == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_without_folds_all_rows_are_judged_and_learned_from():
+def test_without_folds_all_rows_are_validated_and_learned_from():
     module = make_module(2).eval()
     task = make_task(module)
     task._folds = Folds(torch.full((N,), -1), 5)
@@ -157,15 +155,15 @@ def test_without_folds_all_rows_are_judged_and_learned_from():
     assert gradients(module, task, [0])[0].any()
 
 
-# --- the shares of two views
+# --- the weights of two views
 
 
-def test_one_view_has_the_whole_share():
-    assert make_task(make_module(3).eval()).blend() == [1.0]
+def test_one_view_has_all_the_weight():
+    assert make_task(make_module(3).eval()).choose_view_weights() == [1.0]
 
 
-def share_of_an_oracle(n_networks, rows):
-    """Return the share of a first view that knows the classes by heart."""
+def weight_of_an_oracle(n_networks, rows):
+    """Return the weight of a first view that knows the classes by heart."""
     module = make_module(*n_networks).eval()
     task = make_task(module, rows=rows)
     answers = {
@@ -180,18 +178,18 @@ def share_of_an_oracle(n_networks, rows):
         return torch.stack(outputs).expand(n_networks[0], -1, -1)
 
     next(iter(module)).forward = know
-    shares = task.blend()
-    assert sum(shares) == pytest.approx(1.0)
-    return shares[0]
+    weights = task.choose_view_weights()
+    assert sum(weights) == pytest.approx(1.0)
+    return weights[0]
 
 
 @pytest.mark.parametrize("n_networks", [(2, 2), (3, 2), (5, 4), (6, 5)])
-def test_a_view_that_knows_more_has_the_larger_share(n_networks):
-    assert share_of_an_oracle(n_networks, 400) > 0.9
+def test_a_view_that_knows_more_has_the_larger_weight(n_networks):
+    assert weight_of_an_oracle(n_networks, 400) > 0.9
 
 
-def test_a_few_rows_hardly_move_the_shares():
-    assert 0.5 <= share_of_an_oracle((2, 2), 10) < share_of_an_oracle((2, 2), 400)
+def test_a_few_rows_hardly_move_the_weights():
+    assert 0.5 <= weight_of_an_oracle((2, 2), 10) < weight_of_an_oracle((2, 2), 400)
 
 
 # --- weights
@@ -219,67 +217,6 @@ def test_the_validation_loss_is_weighted():
         losses = [-float(outputs[row % 5, row, y[row]].log()) for row in range(N)]
         expected = np.average(losses, weights=weights)
         assert task.validate(0) == pytest.approx(expected, rel=1e-5)
-
-
-# --- what is hidden
-
-
-def hide(task, x, seed=0):
-    return task._hide(x, source(seed))
-
-
-def test_about_as_much_is_hidden_as_asked_for_at_another_rate_in_each_row():
-    task = make_task(make_module(1), mask=0.2)
-    hidden = torch.isnan(hide(task, torch.zeros(20_000, 4)))
-    assert float(hidden.float().mean()) == pytest.approx(0.2, abs=0.01)
-    per_row = hidden.sum(1).float()
-    independent = 4 * 0.2 * 0.8
-    assert per_row.var() > 1.1 * independent
-
-
-def test_what_is_observed_and_not_hidden_stays():
-    task = make_task(make_module(1), mask=0.5)
-    x = task._rows.x
-    hidden = hide(task, x)
-    kept = ~torch.isnan(hidden)
-    assert torch.equal(hidden[kept], x[kept])
-    assert kept.any()
-    assert torch.isnan(hidden)[torch.isnan(x)].all()
-    assert torch.isnan(hidden).sum() > torch.isnan(x).sum()
-
-
-def test_nothing_is_hidden_at_a_rate_of_zero():
-    task = make_task(make_module(1))
-    assert hide(task, task._rows.x) is task._rows.x
-
-
-def test_a_category_is_hidden_whole_and_a_mark_never():
-    task = make_task(make_module(1), mask=0.5)
-    task._extras = Extras(
-        0.5, torch.tensor([1, 0, 0, 0, 2, 2, -1, -1]), 0.0, torch.zeros(0, 8)
-    )
-    hidden = torch.isnan(hide(task, torch.zeros(2000, 8)))
-    for group in (hidden[:, 1:4], hidden[:, 4:6]):
-        assert (group.all(1) == group.any(1)).all()
-        assert 0.4 < float(group[:, 0].float().mean()) < 0.6
-    assert not hidden[:, 6:].any()
-    assert (hidden[:, 0] != hidden[:, 1]).any()
-
-
-def test_what_is_hidden_comes_from_the_generator():
-    task = make_task(make_module(1), mask=0.3)
-    x = torch.zeros(50, 4)
-    one, two, other = (torch.isnan(hide(task, x, seed)) for seed in (0, 0, 1))
-    assert torch.equal(one, two)
-    assert not torch.equal(one, other)
-
-
-def test_of_images_a_patch_is_hidden():
-    task = make_task(make_module(1), mask=0.25)
-    task._extras = replace(task._extras, image_shape=(2, 2))
-    hidden = torch.isnan(hide(task, torch.zeros(500, 4)))
-    assert (hidden.sum(1) == 1).all()
-    assert hidden.any(0).all()
 
 
 # --- the likelihood
@@ -324,7 +261,7 @@ def test_criteria_by_hand():
     torch.testing.assert_close(REGRESSION.losses(outputs, numbers), squares)
 
 
-def test_reconstruction_is_judged_by_observed_cells():
+def test_reconstruction_is_scored_on_observed_cells():
     outputs = torch.tensor([[[1.0, 5.0], [2.0, 2.0], [3.0, 3.0]]], requires_grad=True)
     nan = torch.nan
     targets = torch.tensor([[0.0, nan], [0.0, 1.0], [nan, nan]])
@@ -349,7 +286,7 @@ def test_draws_go_through_the_whole_network():
     with torch.no_grad():
         outputs = module.forward_draws(x, 8)
         first = next(iter(module))
-        draws = first.complete(x, 8)
+        draws = first.density.condition(x).quasi_sample(8)
         by_hand = torch.stack([first.networks(draw) for draw in draws], 1)
     assert outputs.shape == (3, 8, 5, 2)
     torch.testing.assert_close(outputs[:2], by_hand)
@@ -362,8 +299,8 @@ def test_a_module_comes_back_from_its_shapes():
     density = MixedMixtureDensity(
         2, 1, (3,), covariance_type="diag", generator=generator
     )
-    module = Branches([Branch(nn.Identity(), body.build(density, 2, generator))])
-    again = Branches.from_shapes([branch.shape for branch in module], body)
+    module = ViewEnsemble([View(nn.Identity(), body.build(density, 2, generator))])
+    again = ViewEnsemble.from_shapes([view.shape for view in module], body)
     again.load_state_dict(module.state_dict())
     x = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.5, *[torch.nan] * 3]])
     with torch.no_grad():

@@ -1,0 +1,160 @@
+"""Which rows a network is trained on, in what order, and what is hidden from it.
+
+A fit must not depend on the order of the rows, and a row of weight two must count as
+two rows (scikit-learn's contract): so rows are repeated by whole weights, ordered by a
+hash of their content, and copies of a row go to one fold.
+"""
+
+import math
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+from torch.nn import functional
+
+# Whole weights are counts of rows as long as the table grows at most this many times.
+_MOST_REPEATS = 8
+# At once: what is made of them on the way is several times as large.
+_ROWS_TO_HASH = 8192
+
+
+def repeat_rows(
+    sample_weight: np.ndarray, factors: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Turn weights into rows: none for a weight of zero, several for a count.
+
+    Where all weights are whole, a row of weight two is two rows, exactly. Else the
+    weights stay with their rows, with a mean of one. ``factors`` multiply the weights
+    without repeating rows. Returns the sample that each row is, and its weight.
+    """
+    counts = sample_weight.astype(np.int64)
+    whole = bool((counts == sample_weight).all())
+    if whole and counts.sum() <= _MOST_REPEATS * len(counts):
+        index = np.repeat(np.arange(len(counts)), counts)
+        weights = np.ones(len(index))
+    else:
+        index = np.flatnonzero(sample_weight)
+        weights = sample_weight[index]
+    if factors is not None:
+        weights = weights * factors[index]
+    # Sorted, for a mean that does not depend on the order of the rows.
+    return index, weights / np.sort(weights).mean()
+
+
+def canonical_order(*tables: np.ndarray) -> np.ndarray:
+    """Return an order of rows that depends on their content alone."""
+    return np.argsort(_hash_rows(*tables), kind="stable")
+
+
+def find_copies(*tables: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for copies of a row.
+
+    Where rows are the same by the dozen, as in a table of a few categories, each has a
+    number of its own.
+    """
+    distinct, number = np.unique(_hash_rows(*tables), return_inverse=True)
+    if len(number) > _MOST_REPEATS * len(distinct):
+        return np.arange(len(number))
+    numbers: np.ndarray = number.ravel()
+    return numbers
+
+
+def _hash_rows(*tables: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for rows that are the same."""
+    starts = range(0, len(tables[0]), _ROWS_TO_HASH)
+    return np.concatenate(
+        [
+            _hash_some(*(table[start : start + _ROWS_TO_HASH] for table in tables))
+            for start in starts
+        ]
+    )
+
+
+def _hash_some(*tables: np.ndarray) -> np.ndarray:
+    cells = np.hstack([table.reshape(len(table), -1) for table in tables])
+    cells = np.ascontiguousarray(cells, dtype=np.float64) + 0.0  # minus zero is zero
+    cells[np.isnan(cells)] = np.nan  # which has many forms
+    keys = np.random.RandomState(0).randint(2**62, size=cells.shape[1], dtype=np.int64)
+    bits = cells.view(np.uint64)
+    # Multiplied modulo 2**64, the high bits folded down before and after: the bits of
+    # small whole numbers are all high ones.
+    bits = (bits ^ (bits >> np.uint64(32))) * (keys.astype(np.uint64) * 2 + 1)
+    hashes: np.ndarray = (bits ^ (bits >> np.uint64(29))).sum(1, dtype=np.uint64)
+    return hashes
+
+
+def deal_folds(
+    copies: np.ndarray, strata: np.ndarray | None, n_folds: int, seed: int
+) -> np.ndarray:
+    """Deal the rows into folds, each stratum as evenly as possible: (rows,).
+
+    Copies of a row (from ``find_copies``) go to one fold: no network may be validated
+    on a row that it has learned.
+    """
+    _, first = np.unique(copies, return_index=True)
+    shuffled = check_random_state(seed).permutation(len(first))
+    if strata is not None:
+        shuffled = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
+    folds = np.empty(len(first), dtype=np.int64)
+    folds[shuffled] = np.arange(len(first)) % n_folds
+    of_row: np.ndarray = folds[copies]
+    return of_row
+
+
+# --- cells that are hidden in training, so that networks learn to do without them
+
+
+def hide(
+    x: Tensor,
+    generator: torch.Generator,
+    *,
+    rate: float,
+    sources: Tensor,
+    image_shape: tuple[int, int] | None = None,
+    fraction: float = 1.0,
+) -> Tensor:
+    """Hide cells, or patches of images, in a fraction of the rows of (batch, width)."""
+    if rate == 0.0:
+        return x
+    chosen = None
+    if fraction < 1.0:
+        chosen = torch.rand(len(x), 1, generator=generator, dtype=x.dtype) < fraction
+    if image_shape is None:
+        hidden = _hide_cells(x, rate, sources, generator)
+    else:
+        hidden = _hide_patches(x, rate, image_shape, generator)
+    return hidden if chosen is None else torch.where(chosen.to(x.device), hidden, x)
+
+
+def _hide_cells(
+    x: Tensor, rate: float, sources: Tensor, generator: torch.Generator
+) -> Tensor:
+    """Hide cells at another rate in every row, ``rate`` on average.
+
+    ``sources`` are the original columns of the encoded ones, since a category is hidden
+    whole; those of -1 are never hidden.
+    """
+    n_columns = int(sources.max()) + 1
+    rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator, dtype=x.dtype)
+    hidden = torch.rand(len(x), n_columns, generator=generator, dtype=x.dtype) < rates
+    # The last column, which -1 stands for, is never hidden.
+    hidden = functional.pad(hidden, (0, 1))
+    return x.masked_fill(hidden.to(x.device)[:, sources], torch.nan)
+
+
+def _hide_patches(
+    x: Tensor, rate: float, image_shape: tuple[int, int], generator: torch.Generator
+) -> Tensor:
+    """Hide a patch of each image at a random place.
+
+    It covers ``rate`` of the image, but for rounding of its sides.
+    """
+    inside = []
+    for size in image_shape:
+        length = max(1, round(math.sqrt(rate) * size))
+        start = torch.randint(size - length + 1, (len(x), 1), generator=generator)
+        places = torch.arange(size)
+        inside.append((places >= start) & (places < start + length))  # (batch, size)
+    hidden = inside[0][:, :, None] & inside[1][:, None, :]
+    return x.masked_fill(hidden.flatten(1).to(x.device), torch.nan)
