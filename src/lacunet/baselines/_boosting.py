@@ -1,7 +1,7 @@
 """Boosted trees of four libraries, which take missing values as they are."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,14 @@ from lacunet.estimators import (
 
 # HistGradientBoosting takes at most 255 categories of a column.
 _MAX_CATEGORIES = 250
+# Of each library: its module, the beginning of its classes' names, and its names of
+# random_state and n_jobs.
+_LIBRARIES = {
+    "hgb": ("sklearn.ensemble", "HistGradientBoosting", "random_state", None),
+    "lightgbm": ("lightgbm", "LGBM", "random_state", "n_jobs"),
+    "xgboost": ("xgboost", "XGB", "random_state", "n_jobs"),
+    "catboost": ("catboost", "CatBoost", "random_seed", "thread_count"),
+}
 
 
 class BoostedEstimator(BaseEstimator):
@@ -58,10 +66,44 @@ class BoostedEstimator(BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, y, table)
-        categorical = np.arange(encoder.n_numeric, len(encoder.columns)).tolist()
-        fit = _LIBRARIES[self.library]
-        self.model_ = fit(self, self._codes(table), y, weights, categorical)
+        self.model_ = self._fit_library(self._codes(table), y, weights)
         return self
+
+    def _fit_library(self, X: np.ndarray, y: np.ndarray, weights: Any) -> Any:
+        """Fit the library's own model, each in its own way with categories."""
+        module, prefix, seed, threads = _LIBRARIES[self.library]
+        try:
+            make = getattr(importlib.import_module(module), f"{prefix}{self._kind}")
+        except ImportError as error:
+            msg = (
+                f"Got library={self.library!r}, which is not installed. Install it "
+                f"with pip install 'lacunet[boosting]', or take 'hgb', which needs "
+                f"nothing."
+            )
+            raise ImportError(msg) from error
+        n_numeric = self._encoder.n_numeric
+        categorical = list(range(n_numeric, X.shape[1]))
+        given = {seed: self.random_state, threads: self.n_jobs}
+        options = {k: v for k, v in given.items() if k is not None and v is not None}
+        fitting: dict[str, Any] = {"sample_weight": weights}
+        if self.library == "hgb":
+            options["categorical_features"] = categorical or None
+            if self._kind == "Classifier" and np.bincount(y).min() < 2:
+                # Early stopping needs validation rows of each class.
+                options["early_stopping"] = False
+            # It fails on columns without a value (scikit-learn 1.9).
+            X = np.where(np.isnan(X).all(0), 0.0, X)
+        elif self.library == "lightgbm":
+            options["verbose"] = -1
+            fitting["categorical_feature"] = categorical or "auto"
+        elif self.library == "xgboost":
+            kinds = ["q"] * n_numeric + ["c"] * len(categorical)
+            options |= {"enable_categorical": True, "feature_types": kinds}
+        else:
+            options |= {"verbose": 0, "allow_writing_files": False}
+            fitting["cat_features"] = categorical or None
+            X = _for_catboost(X, n_numeric)
+        return make(**{**options, **(self.parameters or {})}).fit(X, y, **fitting)
 
     def _codes(self, table: Any) -> np.ndarray:
         """Return numbers as they are, then categories as indices."""
@@ -252,80 +294,6 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
         return self._predict("predict", X)
 
 
-# --- the libraries
-
-
-def _import(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        msg = (
-            f"Got library={name!r}, which is not installed. Install it with pip "
-            f"install 'lacunet[boosting]', or take 'hgb', which needs nothing."
-        )
-        raise ImportError(msg) from error
-
-
-def _options(estimator: BoostedEstimator, **names: str) -> dict[str, Any]:
-    """Return the parameters that were given, under the library's own names."""
-    given = {
-        name: getattr(estimator, parameter)
-        for name, parameter in names.items()
-        if getattr(estimator, parameter) is not None
-    }
-    return {**given, **(estimator.parameters or {})}
-
-
-def _fit_hgb(
-    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
-) -> Any:
-    module = importlib.import_module("sklearn.ensemble")
-    make = getattr(module, f"HistGradientBoosting{estimator._kind}")
-    options = _options(estimator, random_state="random_state")
-    if estimator._kind == "Classifier" and np.bincount(y).min() < 2:
-        # Early stopping needs validation rows of each class.
-        options = {"early_stopping": False, **options}
-    empty = np.isnan(X).all(0)
-    # It fails on columns without a value (scikit-learn 1.9); a constant has no effect.
-    rows = np.where(empty, 0.0, X) if empty.any() else X
-    return make(categorical_features=categorical or None, **options).fit(
-        rows, y, sample_weight=weights
-    )
-
-
-def _fit_lightgbm(
-    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
-) -> Any:
-    make = getattr(_import("lightgbm"), f"LGBM{estimator._kind}")
-    options = _options(estimator, random_state="random_state", n_jobs="n_jobs")
-    return make(**{"verbose": -1, **options}).fit(
-        X, y, sample_weight=weights, categorical_feature=categorical or "auto"
-    )
-
-
-def _fit_xgboost(
-    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
-) -> Any:
-    make = getattr(_import("xgboost"), f"XGB{estimator._kind}")
-    options = _options(estimator, random_state="random_state", n_jobs="n_jobs")
-    kinds = ["c" if index in categorical else "q" for index in range(X.shape[1])]
-    return make(enable_categorical=True, feature_types=kinds, **options).fit(
-        X, y, sample_weight=weights
-    )
-
-
-def _fit_catboost(
-    estimator: BoostedEstimator, X: Any, y: Any, weights: Any, categorical: list[int]
-) -> Any:
-    make = getattr(_import("catboost"), f"CatBoost{estimator._kind}")
-    options = _options(estimator, random_seed="random_state", thread_count="n_jobs")
-    quiet = {"verbose": 0, "allow_writing_files": False}
-    rows = _for_catboost(X, X.shape[1] - len(categorical))
-    return make(**{**quiet, **options}).fit(
-        rows, y, sample_weight=weights, cat_features=categorical or None
-    )
-
-
 def _for_catboost(codes: np.ndarray, n_numeric: int) -> np.ndarray:
     """Return categories as strings, a missing one as "nan"."""
     if codes.shape[1] == n_numeric:
@@ -333,11 +301,3 @@ def _for_catboost(codes: np.ndarray, n_numeric: int) -> np.ndarray:
     rows = codes.astype(object)
     rows[:, n_numeric:] = codes[:, n_numeric:].astype(str)
     return rows
-
-
-_LIBRARIES: dict[str, Callable[..., Any]] = {
-    "hgb": _fit_hgb,
-    "lightgbm": _fit_lightgbm,
-    "xgboost": _fit_xgboost,
-    "catboost": _fit_catboost,
-}
