@@ -42,11 +42,11 @@ def test_transform_leaves_observed_cells_and_reconstruct_does_not():
 def test_what_is_given_back_is_the_output_of_the_module_on_the_scale_of_the_table():
     X, _ = numbers()
     model = fitted("autoencoder")
-    centre, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    x = torch.tensor((X - centre) / spread, dtype=torch.float32).clamp(-5, 5)
+    mean, std = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    x = torch.tensor((X - mean) / std, dtype=torch.float32).clamp(-5, 5)
     with torch.no_grad():
         (outputs,) = model.module_(x)
-    expected = outputs.numpy() * spread + centre
+    expected = outputs.numpy() * std + mean
     np.testing.assert_allclose(model.reconstruct(X), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -88,10 +88,10 @@ def test_encode_returns_the_narrowest_layer():
 def test_the_loss_is_that_of_observed_cells_alone():
     X, _ = numbers(80)
     model = autoencoder(max_epochs=1).fit(X[:60], X_val=X[60:])
-    spread = np.nanstd(X[:60], axis=0)
-    gaps = (model.reconstruct(X[60:]) - X[60:]) / spread
-    rows = ~np.isnan(gaps).all(1)
-    expected = np.nanmean(np.square(gaps[rows]), axis=1).sum() / 20
+    std = np.nanstd(X[:60], axis=0)
+    errors = (model.reconstruct(X[60:]) - X[60:]) / std
+    rows = ~np.isnan(errors).all(1)
+    expected = np.nanmean(np.square(errors[rows]), axis=1).sum() / 20
     assert model.history_[0].valid_loss == pytest.approx(expected, rel=1e-3)
 
 

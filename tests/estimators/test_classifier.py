@@ -306,10 +306,10 @@ def test_given_rows_are_validated_on_and_not_trained_on():
     model = classifier(max_epochs=1, n_networks=1)
     right = model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
     expected = right.predict_proba(X)
-    told = right.history_[0].valid_loss
+    valid_loss = right.history_[0].valid_loss
     wrong = model.fit(X[:60], y[:60], X_val=X[60:], y_val=1 - y[60:])
     np.testing.assert_array_equal(wrong.predict_proba(X), expected)
-    assert wrong.history_[0].valid_loss != told
+    assert wrong.history_[0].valid_loss != valid_loss
 
 
 def test_the_validation_loss_is_that_of_the_given_rows():

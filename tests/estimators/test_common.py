@@ -215,9 +215,9 @@ def test_a_copy_of_a_copy_can_be_fitted_again(name):
 @every
 def test_nothing_is_predicted_before_fit(name):
     X, _ = numbers()
-    for ask in (lambda m: predictions(m, X), lambda m: m.impute(X)):
+    for predict in (lambda m: predictions(m, X), lambda m: m.impute(X)):
         with pytest.raises(NotFittedError, match="not fitted"):
-            ask(ALL[name]())
+            predict(ALL[name]())
 
 
 # --- values missing where none was in training

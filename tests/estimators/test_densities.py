@@ -41,10 +41,10 @@ def test_auto_sees_whether_columns_depend_on_each_other(for_network):
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "factor"])
-def test_a_mixture_that_was_asked_for_sees_all_rows(covariance_type):
+def test_a_mixture_that_is_given_sees_all_rows(covariance_type):
     x = np.random.RandomState(0).randn(20_500, 2)
-    asked = IncompleteGaussianMixture(covariance_type=covariance_type, reg_covar=0.0)
-    found = fit_density(asked, x, (), seed=0, for_network=True)
+    given = IncompleteGaussianMixture(covariance_type=covariance_type, reg_covar=0.0)
+    found = fit_density(given, x, (), seed=0, for_network=True)
     np.testing.assert_allclose(found.gaussian.means[0], x.mean(0), atol=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_a_few_outliers_do_not_hide_that_columns_depend_on_each_other(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_few_rows_are_not_asked_whether_columns_depend_on_each_other(seed):
+def test_few_rows_have_a_diagonal_mixture(seed):
     x = np.random.RandomState(seed).randn(60, 4)
     found = fit_density("auto", x, (), seed=seed, for_network=True)
     assert covariance_of(found) == "DiagComponents"

@@ -1,4 +1,4 @@
-"""Models on disk: what comes back says the same, and what was changed is refused."""
+"""Models on disk: loaded, they predict the same; changed, they are refused."""
 
 import functools
 import hashlib

@@ -224,7 +224,7 @@ def test_a_killed_writer_leaves_a_whole_one(tmp_path, kind):
 
 @both
 def test_damage_anywhere_is_noticed(tmp_path, kind):
-    """A changed or cut file is refused, or says the same (a blank for a blank)."""
+    """A changed or cut file is refused, or read the same (a blank for a blank)."""
     WRITE[kind](tmp_path / "x", {"a": torch.arange(4.0)}, {"b": [1.5, "c"]})
     files = sorted((tmp_path / "x").glob("*")) or [tmp_path / "x"]
     generator = random.Random(0)
@@ -324,7 +324,7 @@ def test_a_pipe_is_refused_without_waiting_for_it(model, name):
 
 def test_a_giant_record_is_refused_unread(model):
     with (model / "model.json").open("r+b") as file:
-        file.truncate(2**40)  # a hole: takes no room
+        file.truncate(2**40)  # sparse: takes no room
     with pytest.raises(LacunetError, match="bytes, but expected at most"):
         read_model(model)
 
