@@ -257,6 +257,34 @@ def test_mean_and_last_bias_do_not_decay():
     assert len(decayed["params"]) + 2 == len(list(module.parameters()))
 
 
+@pytest.mark.parametrize(("slope", "step"), [(3.0, 1.0), (0.5, 0.5)])
+def test_gradients_are_clipped_to_a_length(slope, step):
+    model = NeuMissRegressor()
+    module = model._build(3, 1, seed=0)
+    optimiser = model._optimiser(module)
+    parameters = list(module.parameters())
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    parameters[0].grad[0, 0] = slope
+    optimiser.step()
+    assert parameters[0].grad[0, 0].item() == pytest.approx(step, rel=1e-4)
+
+
+def test_few_rows_are_all_learned_from_with_a_warning():
+    X, y = numbers(9)
+    with pytest.warns(UserWarning, match="Got 9 distinct rows, too few for validation"):
+        NeuMissClassifier(**_QUICK).fit(X, y)
+
+
+def test_copies_of_a_row_are_validated_on_together():
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(50, 10), rng.randint(2, size=50)
+    options = {**_QUICK, "max_epochs": 60, "lr": 0.02, "width": 32}
+    model = NeuMissClassifier(**options).fit(np.tile(X, (4, 1)), np.tile(y, 4))
+    # The classes are noise: no network does better than chance on rows unseen.
+    assert min(record.valid_loss for record in model.history_) > 0.6
+
+
 def test_predictions_are_those_of_the_module_for_standardised_rows():
     X, y = numbers()
     model = NeuMissClassifier(**_QUICK).fit(X, y)

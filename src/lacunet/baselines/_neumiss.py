@@ -48,9 +48,110 @@ _FEWEST_ROWS = 10
 # Rows that are taken at once where nothing is learned from them.
 _BLOCK = 4096
 
-
 # From outputs (batch, *) and targets (batch, *) to losses that are averaged.
 _Losses = Callable[[Tensor, Tensor], Tensor]
+
+
+class NeuMissBlock(nn.Module):
+    r"""Map rows with missing values to rows that are zero there.
+
+    With the mask :math:`m` of what is observed, :math:`x^0` for zeros where it is not,
+    and one :math:`W` for all steps (Le Morvan et al. 2021),
+
+    .. math::
+        h^0 = m \circ (x^0 - \mu), \qquad
+        h^{l+1} = m \circ (W h^l) + h^0, \qquad l = 0, \dots, \text{depth} - 1.
+
+    The output :math:`h^{\text{depth}}` is the start of a Neumann series. With
+    :math:`W = I - c \Sigma` and :math:`0 < c < 2 / \lambda_{\max}(\Sigma)` it tends to
+    :math:`(c \Sigma_{oo})^{-1} (x_o - \mu_o)` over the observed columns :math:`o`, of
+    which a linear layer can make the conditional mean of a normal distribution.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    depth : int
+        Number of steps; 0 for the centred rows alone.
+    generator : torch.Generator, optional
+        Source of the initial weights; torch's default one if not given.
+    device, dtype : optional
+        Those of the parameters; torch's defaults if not given.
+
+    Attributes
+    ----------
+    weight : Parameter of shape (n_features, n_features)
+        The matrix :math:`W`.
+    mean : Parameter of shape (n_features,)
+        The vector :math:`\mu`.
+
+    Shape
+    -----
+    - Input: (*, n_features), NaN where a value is missing
+    - Output: (*, n_features)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.baselines import NeuMissBlock
+    >>> block = NeuMissBlock(2, depth=3)
+    >>> with torch.no_grad():
+    ...     _ = block.weight.copy_(torch.tensor([[0.5, 0.2], [0.1, 0.3]]))
+    ...     _ = block.mean.copy_(torch.tensor([1.0, 0.0]))
+    >>> block(torch.tensor([[2.0, torch.nan]])).tolist()
+    [[1.875, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        depth: int,
+        *,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check_positive_int(n_features, "n_features")
+        check_dtype(dtype)
+        self.depth = _check_count(depth, "depth")
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(n_features, n_features, **factory))
+        self.mean = nn.Parameter(torch.empty(n_features, **factory))
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Initialise with small weights, and a mean of zero."""
+        nn.init.xavier_uniform_(self.weight, gain=_GAIN, generator=generator)
+        nn.init.zeros_(self.mean)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sum of the first terms of the series, for every row."""
+        n_features = len(self.mean)
+        if check_floating(x).ndim == 0 or x.shape[-1] != n_features:
+            msg = f"Got x of shape {tuple(x.shape)}, but expected (*, {n_features})."
+            raise ValueError(msg)
+        missing = torch.isnan(x)
+        # Cleaned of NaN before anything is computed: none can come back in a gradient.
+        start = (x.masked_fill(missing, 0.0) - self.mean).masked_fill(missing, 0.0)
+        response = start
+        for _ in range(self.depth):
+            step = nn.functional.linear(response, self.weight)
+            response = step.masked_fill(missing, 0.0) + start
+        return response
+
+    def extra_repr(self) -> str:  # noqa: D102
+        return f"{len(self.mean)}, depth={self.depth}"
+
+
+def _check_count(value: object, name: str) -> int:
+    """Return ``value`` if it is an integer of at least zero."""
+    msg = f"Got {name}={value!r}, but expected an integer of at least 0."
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(msg)
+    if value < 0:
+        raise ValueError(msg)
+    return int(value)
 
 
 class NeuMissNetwork(BaseEstimator):
@@ -485,105 +586,3 @@ class NeuMissRegressor(RegressorMixin, NeuMissNetwork):
 
 # The name of the method in tables of results.
 NeuMissMLP = NeuMissClassifier
-
-
-class NeuMissBlock(nn.Module):
-    r"""Map rows with missing values to rows that are zero there.
-
-    With the mask :math:`m` of what is observed, :math:`x^0` for zeros where it is not,
-    and one :math:`W` for all steps (Le Morvan et al. 2021),
-
-    .. math::
-        h^0 = m \circ (x^0 - \mu), \qquad
-        h^{l+1} = m \circ (W h^l) + h^0, \qquad l = 0, \dots, \text{depth} - 1.
-
-    The output :math:`h^{\text{depth}}` is the start of a Neumann series. With
-    :math:`W = I - c \Sigma` and :math:`0 < c < 2 / \lambda_{\max}(\Sigma)` it tends to
-    :math:`(c \Sigma_{oo})^{-1} (x_o - \mu_o)` over the observed columns :math:`o`, of
-    which a linear layer can make the conditional mean of a normal distribution.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of columns.
-    depth : int
-        Number of steps; 0 for the centred rows alone.
-    generator : torch.Generator, optional
-        Source of the initial weights; torch's default one if not given.
-    device, dtype : optional
-        Those of the parameters; torch's defaults if not given.
-
-    Attributes
-    ----------
-    weight : Parameter of shape (n_features, n_features)
-        The matrix :math:`W`.
-    mean : Parameter of shape (n_features,)
-        The vector :math:`\mu`.
-
-    Shape
-    -----
-    - Input: (*, n_features), NaN where a value is missing
-    - Output: (*, n_features)
-
-    Examples
-    --------
-    >>> import torch
-    >>> from lacunet.baselines import NeuMissBlock
-    >>> block = NeuMissBlock(2, depth=3)
-    >>> with torch.no_grad():
-    ...     _ = block.weight.copy_(torch.tensor([[0.5, 0.2], [0.1, 0.3]]))
-    ...     _ = block.mean.copy_(torch.tensor([1.0, 0.0]))
-    >>> block(torch.tensor([[2.0, torch.nan]])).tolist()
-    [[1.875, 0.0]]
-    """
-
-    def __init__(
-        self,
-        n_features: int,
-        depth: int,
-        *,
-        generator: torch.Generator | None = None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        check_positive_int(n_features, "n_features")
-        check_dtype(dtype)
-        self.depth = _check_count(depth, "depth")
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.empty(n_features, n_features, **factory))
-        self.mean = nn.Parameter(torch.empty(n_features, **factory))
-        self.reset_parameters(generator)
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Initialise with small weights, and a mean of zero."""
-        nn.init.xavier_uniform_(self.weight, gain=_GAIN, generator=generator)
-        nn.init.zeros_(self.mean)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the sum of the first terms of the series, for every row."""
-        n_features = len(self.mean)
-        if check_floating(x).ndim == 0 or x.shape[-1] != n_features:
-            msg = f"Got x of shape {tuple(x.shape)}, but expected (*, {n_features})."
-            raise ValueError(msg)
-        missing = torch.isnan(x)
-        # Cleaned of NaN before anything is computed: none can come back in a gradient.
-        start = (x.masked_fill(missing, 0.0) - self.mean).masked_fill(missing, 0.0)
-        response = start
-        for _ in range(self.depth):
-            step = nn.functional.linear(response, self.weight)
-            response = step.masked_fill(missing, 0.0) + start
-        return response
-
-    def extra_repr(self) -> str:  # noqa: D102
-        return f"{len(self.mean)}, depth={self.depth}"
-
-
-def _check_count(value: object, name: str) -> int:
-    """Return ``value`` if it is an integer of at least zero."""
-    msg = f"Got {name}={value!r}, but expected an integer of at least 0."
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(msg)
-    if value < 0:
-        raise ValueError(msg)
-    return int(value)

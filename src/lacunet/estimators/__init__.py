@@ -17,7 +17,6 @@ from lacunet.estimators._checks import find_device as find_device
 from lacunet.estimators._checks import read_table as read_table
 from lacunet.estimators._classifier import LabelledEstimator as LabelledEstimator
 from lacunet.estimators._classifier import LacunetClassifier
-from lacunet.estimators._columns import Column as Column
 from lacunet.estimators._columns import as_table as as_table
 from lacunet.estimators._columns import read_columns as read_columns
 from lacunet.estimators._columns import series_of as series_of
