@@ -49,7 +49,6 @@ from lacunet.estimators._saving import (
     AnyPath,
     CheckpointFile,
     check_agreement,
-    check_no_nan,
     name_owner,
     pack_array,
     pack_parameters,
@@ -198,7 +197,10 @@ class DensityEstimator(BaseEstimator):
                 categories=(shape.sizes, (*bins, *self._inputs.sizes)),
                 enough_tensors=(n_saved >= needed, True),
             )
-        check_no_nan(tensors)
+        for name, tensor in tensors.items():
+            if bool(torch.isnan(tensor).any()):
+                msg = f"the tensor {name} holds NaN"
+                raise ValueError(msg)
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         """Return the shapes of all that was learned."""

@@ -1,6 +1,5 @@
 """Load a model: from a folder to the estimator that was saved there."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from lacunet._validation import check_choice
@@ -11,7 +10,12 @@ from lacunet.estimators._classifier import LacunetClassifier
 from lacunet.estimators._imputer import LacunetImputer
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
-from lacunet.estimators._saving import AnyPath, read_model, reading, unpack_parameters
+from lacunet.estimators._saving import (
+    AnyPath,
+    model_errors,
+    read_model,
+    unpack_parameters,
+)
 from lacunet.exceptions import LacunetError
 
 _CLASSES: dict[str, type[DensityEstimator]] = {
@@ -67,15 +71,12 @@ def load(path: AnyPath, *, device: str | None = None) -> Any:
             f"{', '.join(_CLASSES)}. A newer lacunet may have written it."
         )
         raise LacunetError(msg)
-    estimator = reading(path, lambda: _make(_CLASSES[name], content))
+    with model_errors(path):
+        estimator = _CLASSES[name](**unpack_parameters(content["parameters"]))
+        check_choice(estimator.device, ("cpu", "cuda", "mps", "auto"), "device")
     if device is not None:
         estimator.set_params(device=device)
     find_device(estimator.device)  # whose absence is no fault of the file
-    reading(path, lambda: estimator._load(tensors, content))
-    return estimator
-
-
-def _make(kind: type[DensityEstimator], content: Mapping[str, Any]) -> DensityEstimator:
-    estimator = kind(**unpack_parameters(content["parameters"]))
-    check_choice(estimator.device, ("cpu", "cuda", "mps", "auto"), "device")
+    with model_errors(path):
+        estimator._load(tensors, content)
     return estimator

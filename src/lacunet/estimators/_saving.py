@@ -7,10 +7,10 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,6 @@ from lacunet.training import Tensors
 
 AnyPath = str | os.PathLike[str]
 Kind = Literal["model", "checkpoint"]
-Value = TypeVar("Value")
 
 FORMAT = 1
 LIBRARY = "lacunet"
@@ -316,18 +315,11 @@ def check_agreement(**pairs: tuple[Any, Any]) -> None:
             raise ValueError(msg)
 
 
-def check_no_nan(tensors: Mapping[str, Tensor]) -> None:
-    """Refuse tensors with NaN."""
-    for name, tensor in tensors.items():
-        if bool(torch.isnan(tensor).any()):
-            msg = f"the tensor {name} holds NaN"
-            raise ValueError(msg)
-
-
-def reading(path: AnyPath, read: Callable[[], Value]) -> Value:
-    """Call ``read``, and turn the errors of an inconsistent file into a clear one."""
+@contextmanager
+def model_errors(path: AnyPath) -> Iterator[None]:
+    """Turn the errors of an inconsistent model into a clear one."""
     try:
-        return read()
+        yield
     except (
         ArithmeticError,
         AssertionError,
