@@ -24,17 +24,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from lacunet._text import list_names, shorten
 from lacunet._validation import check_choice, check_positive_int
 from lacunet._versions import find_versions
-from lacunet.baselines import METHODS, TableNumbers
+from lacunet.baselines import METHODS, TableNumbers, set_nested
 from lacunet.estimators import check_labels, check_numbers
-from lacunet.evaluation._comparison_findings import make_findings
-from lacunet.evaluation._comparison_folds import Folds, make_folds
-from lacunet.evaluation._comparison_record import Comparison
-from lacunet.evaluation._comparison_results import (
-    Outcomes,
-    compare_all,
-    gather,
-    score_trivial,
-    tell_failures,
+from lacunet.evaluation._comparison_findings import Finding, make_findings
+from lacunet.evaluation._hold_out import hide_column
+from lacunet.evaluation._scores import (
+    METRICS,
+    Metric,
+    align_probabilities,
+    choose_format,
+    score,
 )
 from lacunet.evaluation._statistics import (
     OURS,

@@ -18,15 +18,16 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from lacunet._validation import check_choice
 from lacunet._versions import find_versions
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
-from lacunet.estimators import check_labels, check_numbers
-from lacunet.evaluation._hold_out_record import (
-    OURS,
-    RIVAL,
-    TITLES,
-    TRIVIAL,
-    ClassRows,
-    HoldOut,
-    LearningStep,
+from lacunet.evaluation._findings import HoldOutFinding, make_findings
+from lacunet.evaluation._scores import (
+    METRICS,
+    Estimate,
+    Metric,
+    align_probabilities,
+    choose_format,
+    compare_losses,
+    row_losses,
+    score,
 )
 from lacunet.evaluation._target import Task, split_rows
 
