@@ -324,13 +324,13 @@ class FunctionalDropout(nn.Module):
             nn.Sequential(nn.Linear(4, 8), nn.Unflatten(1, (2, 4)), nn.PReLU(2)),
             "slope for each channel",
         ),
-        (SkipConnection(), "can't tell the activation|Can't tell the activation"),
+        (SkipConnection(), "Cannot determine the activation"),
         (FunctionalDropout(), "dropout between"),
         (nn.ReLU(), "relu as the first|ReLU as the first"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
-def test_models_that_cannot_be_told_are_refused(model, match, density):
+def test_models_without_a_clear_first_layer_are_refused(model, match, density):
     with pytest.raises(AdaptError, match=match) as caught:
         lacunet.adapt(model, density)
     assert isinstance(caught.value, LacunetError)

@@ -10,14 +10,18 @@ import torch
 from torch import Tensor
 
 from lacunet.functional import (
+    Cells,
     Components,
     DiagComponents,
     FactorComponents,
     FullComponents,
+    WideCells,
+    cancels,
+    diag_log_likelihood,
+    factor_posterior,
+    find_patterns,
+    widen,
 )
-from lacunet.functional._diag import cancels, diag_log_likelihood
-from lacunet.functional._factor import factor_posterior
-from lacunet.functional._ops import Cells, WideCells, find_patterns, widen
 
 # Below this fraction of a row, nothing was learned of a column in a component.
 _NOTHING = 1e-10

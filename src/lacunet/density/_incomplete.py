@@ -23,8 +23,13 @@ from lacunet.density._start import (
     warn_of_empty_columns,
     warn_unless_converged,
 )
-from lacunet.functional import ConditionalMixture, GaussianComponents
-from lacunet.functional._ops import Cells, split_cells, widen
+from lacunet.functional import (
+    Cells,
+    ConditionalMixture,
+    GaussianComponents,
+    split_cells,
+    widen,
+)
 
 # The weight of the t-th batch in stepwise EM is (t + 2) ** -0.6: slow enough to forget
 # the start, fast enough to settle (Cappe and Moulines 2009).

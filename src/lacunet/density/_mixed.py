@@ -22,10 +22,13 @@ from lacunet.density._mixture import (
     finite_log,
     kind_and_rank,
 )
-from lacunet.functional import Components, MixedComponents
-from lacunet.functional._condition import check_mixed
-from lacunet.functional._mixed import padded_groups
-from lacunet.functional._ops import Cells
+from lacunet.functional import (
+    Cells,
+    Components,
+    MixedComponents,
+    check_mixed,
+    padded_groups,
+)
 
 MIXED_PARTS = (*PARTS, "probabilities")
 

@@ -31,9 +31,14 @@ from lacunet.density._start import (
     warn_of_empty_columns,
     warn_unless_converged,
 )
-from lacunet.functional import MixedComponents
-from lacunet.functional._mixed import group_starts, split_at
-from lacunet.functional._ops import Cells, split_cells, widen
+from lacunet.functional import (
+    Cells,
+    MixedComponents,
+    group_starts,
+    split_at,
+    split_cells,
+    widen,
+)
 
 # Rows that every component is taken to have seen, spread evenly over the levels of a
 # category: no probability becomes zero.

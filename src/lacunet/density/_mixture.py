@@ -17,15 +17,17 @@ from lacunet._validation import (
     check_same_dtype,
 )
 from lacunet.functional import (
+    Cells,
     Components,
     ConditionalMixture,
     DiagComponents,
     FactorComponents,
     FullComponents,
     GaussianComponents,
+    check_gaussian,
+    split_cells,
+    wide_dtype,
 )
-from lacunet.functional._condition import check_gaussian
-from lacunet.functional._ops import Cells, split_cells, wide_dtype
 
 
 class MixtureDensity(nn.Module):

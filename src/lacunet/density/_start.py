@@ -20,12 +20,13 @@ from lacunet.density._em import (
     run_em,
 )
 from lacunet.functional import (
+    Cells,
     DiagComponents,
     FactorComponents,
     FullComponents,
     GaussianComponents,
+    WideCells,
 )
-from lacunet.functional._ops import Cells, WideCells
 
 _LLOYD_ITERATIONS = 30
 _REFINING_ITERATIONS = 30

@@ -31,6 +31,25 @@ from lacunet.functional._mixture import ConditionalMixture, mix
 from lacunet.functional._moments import affine_moments, conv_moments
 from lacunet.functional._rbf import expected_rbf
 
+# For the rooms above, not for users.
+# isort: split
+from lacunet.functional._condition import check_gaussian as check_gaussian
+from lacunet.functional._condition import check_mixed as check_mixed
+from lacunet.functional._diag import cancels as cancels
+from lacunet.functional._diag import diag_log_likelihood as diag_log_likelihood
+from lacunet.functional._factor import factor_posterior as factor_posterior
+from lacunet.functional._mixed import group_starts as group_starts
+from lacunet.functional._mixed import padded_groups as padded_groups
+from lacunet.functional._mixed import split_at as split_at
+from lacunet.functional._moments import missing_conv as missing_conv
+from lacunet.functional._ops import Cells as Cells
+from lacunet.functional._ops import WideCells as WideCells
+from lacunet.functional._ops import find_patterns as find_patterns
+from lacunet.functional._ops import split_cells as split_cells
+from lacunet.functional._ops import wide_dtype as wide_dtype
+from lacunet.functional._ops import widen as widen
+from lacunet.functional._ops import without_nan as without_nan
+
 __all__ = [
     "Components",
     "ConditionalMixture",

@@ -1,6 +1,6 @@
 """Ways to lose values of a table: MCAR, MAR, MNAR, censoring, patches of images."""
 
-from lacunet.missingness._missing import drop_values
 from lacunet.missingness._patches import drop_patch
+from lacunet.missingness._values import drop_values
 
 __all__ = ["drop_patch", "drop_values"]

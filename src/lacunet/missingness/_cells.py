@@ -13,6 +13,7 @@ from typing import Any, cast
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 
 Table = np.ndarray | nw.DataFrame[Any]
 
@@ -20,17 +21,7 @@ _TIMES = (nw.Date, nw.Datetime, nw.Duration)
 
 
 def as_table(X: Any) -> Table:
-    """Return an array-like as a 2d array, a frame as narwhals sees it.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (rows, columns)
-
-    Returns
-    -------
-    ndarray or narwhals DataFrame
-        Not a copy, where there is nothing to convert.
-    """
+    """Return an array-like as a 2d array, a frame as narwhals sees it."""
     if nw.dependencies.is_into_dataframe(X):
         return _as_narwhals(X)
     _check_dense(X)
@@ -45,17 +36,7 @@ def as_table(X: Any) -> Table:
 
 
 def as_array(X: Any) -> np.ndarray:
-    """Return an array-like as an array, NaN or NaT where it is masked.
-
-    Parameters
-    ----------
-    X : array-like
-
-    Returns
-    -------
-    ndarray
-        Of objects if there are strings.
-    """
+    """Return an array-like as an array, NaN or NaT where it is masked."""
     if isinstance(X, np.ma.MaskedArray):
         return _without_in_array(np.asarray(X.data), np.ma.getmaskarray(X))
     array = np.asarray(X)
@@ -68,17 +49,7 @@ def as_array(X: Any) -> np.ndarray:
 
 
 def read_columns(table: Table) -> list[np.ndarray]:
-    """Return the columns as arrays: numbers, booleans, times or objects.
-
-    Parameters
-    ----------
-    table : ndarray or narwhals DataFrame
-        What :func:`as_table` returned.
-
-    Returns
-    -------
-    list of ndarray of shape (rows,)
-    """
+    """Return the columns as arrays: numbers, booleans, times or objects."""
     if isinstance(table, np.ndarray):
         return list(table.T)
     return [_as_column(series) for series in _series_of(table)]
@@ -88,14 +59,6 @@ def find_observed(column: np.ndarray) -> np.ndarray:
     """Return where there is a value in a column.
 
     ``NaN``, ``None``, ``NaT`` and ``pandas.NA`` mean missing.
-
-    Parameters
-    ----------
-    column : ndarray of shape (rows,)
-
-    Returns
-    -------
-    ndarray of bool of shape (rows,)
     """
     kind = column.dtype.kind
     observed = np.ones(len(column), dtype=bool)
@@ -113,14 +76,6 @@ def as_numbers(column: np.ndarray) -> np.ndarray:
 
     Times count from their origin. What is no number and no time has its place in the
     order of the texts.
-
-    Parameters
-    ----------
-    column : ndarray of shape (rows,)
-
-    Returns
-    -------
-    ndarray of float64 of shape (rows,)
     """
     observed = find_observed(column)
     seen = column[observed]
@@ -134,19 +89,7 @@ def as_numbers(column: np.ndarray) -> np.ndarray:
 
 
 def without_cells(table: Table, removed: np.ndarray) -> Any:
-    """Return a copy of the table in which some cells are missing.
-
-    Parameters
-    ----------
-    table : ndarray or narwhals DataFrame
-    removed : ndarray of bool of shape (rows, columns)
-
-    Returns
-    -------
-    ndarray or frame of the native kind
-        Arrays of integers become float64, of booleans and strings objects, as those
-        hold NaN. A column of a frame becomes what its library makes of it.
-    """
+    """Return a copy of the table in which some cells are missing."""
     if isinstance(table, np.ndarray):
         return _without_in_array(table, removed)
     columns = [
@@ -238,3 +181,12 @@ def _is_number(value: Any) -> bool:
     # numpy counts its lengths of time among the integers.
     real = isinstance(value, (numbers.Real, Decimal))
     return real and not isinstance(value, np.timedelta64)
+
+
+def own_stream(random_state: Any) -> np.random.RandomState:
+    """Return a random state of its own, seeded by the one given.
+
+    The numbers that follow a seed may well be the data: a table of uniform numbers that
+    was made with the same seed would decide what is lost of it.
+    """
+    return np.random.RandomState(check_random_state(random_state).randint(2**31 - 1))

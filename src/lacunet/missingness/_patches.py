@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lacunet.missingness._cells import as_array
-from lacunet.missingness._stream import own_stream
+from lacunet.missingness._cells import as_array, own_stream
 
 
 def drop_patch(

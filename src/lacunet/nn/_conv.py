@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from lacunet._validation import check_dtype, check_floating
 from lacunet.density import GaussianMixtureDensity
-from lacunet.functional import ConditionalMixture
-from lacunet.functional._moments import missing_conv
+from lacunet.functional import ConditionalMixture, missing_conv
 from lacunet.nn._activation import ActivationLike
 from lacunet.nn._expected import (
     ExpectedLayer,

@@ -11,8 +11,7 @@ from torch.nn.utils import parametrize
 from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_no_infinity, check_same_dtype
 from lacunet.density import GaussianMixtureDensity, MixtureDensity
-from lacunet.functional import ConditionalMixture
-from lacunet.functional._ops import without_nan
+from lacunet.functional import ConditionalMixture, without_nan
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
 
 

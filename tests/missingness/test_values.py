@@ -208,7 +208,7 @@ def test_columns_are_a_list_with_something_in_it(columns):
 
 def test_unknown_names_are_refused_with_those_known():
     frame = pd.DataFrame(np.ones((2, 7)), columns=list("abcdefg"))
-    with pytest.raises(ValueError, match=r"Got 'A' .* are a, b, c, \.\.\., e, f, g"):
+    with pytest.raises(ValueError, match="Got 'A' .* 'd', 'e' and 2 more"):
         drop_values(frame, 0.5, columns=["a", "A"])
 
 
