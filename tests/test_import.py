@@ -1,3 +1,4 @@
+import importlib
 import importlib.metadata
 import subprocess
 import sys
@@ -47,6 +48,21 @@ def test_a_heavy_package_would_be_noticed():
 def test_unknown_name_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(AttributeError, match="'adpt'; it has .*adapt"):
         lacunet.adpt  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("datasets", "lacunet.missingness"),
+        ("experiments", "python -m reproduction list"),
+        ("results", "reproduction"),
+    ],
+)
+def test_rooms_that_moved_say_where_they_are(name, place):
+    with pytest.raises(AttributeError, match=place):
+        getattr(lacunet, name)
+    with pytest.raises(ImportError, match=place):
+        importlib.import_module(f"lacunet.{name}")
 
 
 @pytest.mark.parametrize("name", lacunet.__all__)

@@ -82,14 +82,15 @@ _HOMES = {
     "adapt": "lacunet.nn",
     "load": "lacunet.estimators",
 }
-# Rooms of 0.1.0 and where their contents went. Modules of these names raise the same.
+# Rooms of 0.1.0 and where their contents went. Modules of these names raise it too.
 _MOVED = {
-    "datasets": "drop_values and drop_patch are in lacunet.missingness, and the data "
-    "sets in reproduction.datasets, beside the package in its repository.",
-    "experiments": "the paper's experiments are in reproduction, beside the package in "
-    "its repository: python -m reproduction list.",
-    "results": "records and statistics of the paper's experiments are in reproduction, "
-    "beside the package in its repository.",
+    "datasets": "lacunet.datasets is gone: drop_values and drop_patch are in "
+    "lacunet.missingness, and the data sets in reproduction.datasets, beside the "
+    "package in its repository.",
+    "experiments": "lacunet.experiments is gone: the paper's experiments are in "
+    "reproduction, beside the package in its repository: python -m reproduction list.",
+    "results": "lacunet.results is gone: records and statistics of the paper's "
+    "experiments are in reproduction, beside the package in its repository.",
 }
 
 
@@ -102,8 +103,7 @@ def __getattr__(name: str) -> object:
     elif name == "__version__":
         value = import_module("importlib.metadata").version("lacunet")
     elif name in _MOVED:
-        msg = f"lacunet.{name} is gone: {_MOVED[name]}"
-        raise AttributeError(msg, name=name)
+        raise AttributeError(_MOVED[name], name=name)
     else:
         msg = f"module 'lacunet' has no attribute {name!r}; it has {', '.join(__all__)}"
         raise AttributeError(msg, name=name)

@@ -1,11 +1,5 @@
-"""Gone since 0.2: see the error that its names raise."""
+"""Gone since 0.2: importing it raises an error that names the new place."""
 
 from lacunet import _MOVED
 
-
-def __getattr__(name: str) -> object:
-    """Raise an error that names the new place."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    msg = f"lacunet.datasets.{name} is gone: {_MOVED['datasets']}"
-    raise ImportError(msg)
+raise ImportError(_MOVED["datasets"])

@@ -61,20 +61,3 @@ def test_options_for_reading_are_named_and_all_readers_have_them():
 def test_options_of_all_commands_are_named():
     text = section("For all commands")
     assert all(f"`{option}`" in text for option in COMMON)
-
-
-def test_defaults_on_the_page_are_those_of_the_options():
-    rows = {
-        (name, row[0].strip("| `")): row[1].strip(" `")
-        for name in ("demo", "reproduce")
-        for row in re.findall(
-            r"^(\| `--\w+` )\|.*\|(.*)\|$", section(name), re.MULTILINE
-        )
-    }
-    for (name, option), default in rows.items():
-        (parameter,) = (p for p in lacunet.commands[name].params if option in p.opts)
-        if parameter.show_default not in (True, None):
-            assert default == parameter.show_default
-        elif parameter.show_default:
-            assert default == str(parameter.default)
-    assert len(rows) == 9
