@@ -45,7 +45,7 @@ bench: $(ENV) ## measure speed and memory; prints a table
 	$(BIN)/python -m benchmarks.run
 
 bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names a local data folder
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,data]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,reproduction]"
 	$(BIN)/python -m benchmarks.estimators
 
 results: $(ENV) ## make docs/results.md of the committed results
