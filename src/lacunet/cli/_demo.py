@@ -57,7 +57,7 @@ def demo(terminal: Terminal, out: Path) -> None:
     n_missing = int(table.isna().sum().sum())
     terminal.say(f"{TABLE}: {len(table)} rows, {n_missing} values are missing.")
     for finding in profile.findings:
-        terminal.say(f"- {finding.head} {finding.text}")
+        terminal.say(f"- {finding.head}. {finding.text}")
 
     scores, ours, test = score_models(terminal, table)
     metrics = METRICS["classification"]
