@@ -1,10 +1,10 @@
-"""Restore digits with a hole in every image.
+"""Restore digits with a patch of missing pixels in every image.
 
-No complete image is seen in training. The paper's autoencoder gets the images as they
-are, NaN where a pixel is missing, and answers with whole images: its first layer is
-:class:`lacunet.nn.ExpectedLinear`, and its loss counts the observed pixels only.
-Beside it stands the same autoencoder on images with the holes filled by column means,
-with the same start, the same batches and the same number of steps.
+No complete image is seen in training. The paper's autoencoder takes the images as they
+are, NaN where a pixel is missing, and returns complete images: its first layer is
+:class:`lacunet.nn.ExpectedLinear`, and its loss is over the observed pixels only.
+It is compared with the same autoencoder on images whose missing pixels are filled with
+column means, with the same initial weights, batches and number of steps.
 """
 
 import argparse
@@ -55,15 +55,15 @@ def remove_patches(
     images: np.ndarray, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Put NaN into a square at a random place of every image."""
-    holed = images.reshape(-1, SIDE, SIDE).copy()
-    corners = random_state.randint(SIDE - PATCH + 1, size=(len(holed), 2))
-    for image, (top, left) in zip(holed, corners, strict=True):
+    incomplete = images.reshape(-1, SIDE, SIDE).copy()
+    corners = random_state.randint(SIDE - PATCH + 1, size=(len(incomplete), 2))
+    for image, (top, left) in zip(incomplete, corners, strict=True):
         image[top : top + PATCH, left : left + PATCH] = np.nan
-    return holed.reshape(images.shape)
+    return incomplete.reshape(images.shape)
 
 
-def load_holed_digits(n_images: int | None, random_state: int = 0) -> Digits:
-    """Load scikit-learn's digits, split them, and remove a patch from every one."""
+def load_incomplete_digits(n_images: int | None, random_state: int = 0) -> Digits:
+    """Load scikit-learn's digits, split them, and remove a patch from each."""
     images = load_digits().data[:n_images] / 16.0
     train, test = train_test_split(images, test_size=0.2, random_state=random_state)
     rng = np.random.RandomState(random_state)
@@ -71,12 +71,12 @@ def load_holed_digits(n_images: int | None, random_state: int = 0) -> Digits:
 
 
 def make_autoencoder(generator: torch.Generator) -> nn.Sequential:
-    """Make the paper's shape: ReLU after the first layer, sigmoids after the others."""
+    """Make the paper's network: ReLU after the first layer, then sigmoids."""
     layers: list[nn.Module] = []
     for inputs, outputs in zip(WIDTHS[:-1], WIDTHS[1:], strict=True):
         activation = nn.Sigmoid() if layers else nn.ReLU()
         linear = nn.Linear(inputs, outputs)
-        # Glorot and Bengio's start: sigmoids need weights four times as large.
+        # Glorot and Bengio: weights of sigmoids are four times as large.
         gain = 4.0 if layers else 1.0
         nn.init.xavier_uniform_(linear.weight, gain, generator=generator)
         nn.init.zeros_(linear.bias)
@@ -87,7 +87,7 @@ def make_autoencoder(generator: torch.Generator) -> nn.Sequential:
 def expect_first_layer(
     network: nn.Sequential, density: GaussianMixtureDensity
 ) -> nn.Sequential:
-    """Copy a network, its first layer and ReLU expected over what is missing."""
+    """Copy a network, with an expected first layer and ReLU."""
     first, _, *others = deepcopy(network)
     return nn.Sequential(ExpectedLinear.from_linear(first, density, "relu"), *others)
 
@@ -101,7 +101,7 @@ def train(
     label: str,
     density: GaussianMixtureDensity | None = None,
 ) -> None:
-    """Train to restore the observed pixels; a density goes on fitting the images."""
+    """Train to restore the observed pixels; the density keeps its likelihood term."""
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     generator = torch.Generator().manual_seed(1)
     progress = trange(epochs, desc=label, unit="epoch")
@@ -133,8 +133,8 @@ def fill(images: np.ndarray, means: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(images), means, images)
 
 
-def restore_all_ways(digits: Digits, epochs: int) -> dict[str, np.ndarray]:
-    """Restore the test images by filling and by networks, trained on the others."""
+def restore_by_all_methods(digits: Digits, epochs: int) -> dict[str, np.ndarray]:
+    """Restore the test images by imputation and by networks."""
     means = np.nanmean(digits.train, axis=0)
     # Some pixels never change: their standard deviation stays 3% of the range.
     mixture = IncompleteGaussianMixture(N_COMPONENTS, reg_covar=1e-3, random_state=0)
@@ -169,14 +169,14 @@ def print_errors(errors: Mapping[str, Errors]) -> None:
     print(f"{'':30}{'inside':>9}{'outside':>9}{'total':>9}")
     for name, error in errors.items():
         print(f"{name:30}" + "".join(f"{value:9.5f}" for value in error))
-    print("\nInside the patch, outside of it, and together. Filling keeps the observed")
-    print("pixels, so it has no error outside; an autoencoder has to rebuild them.")
+    print("\nInside the patch, outside of it, and in total. Filling keeps the observed")
+    print("pixels, so it has no error outside; an autoencoder reconstructs them.")
 
 
 def draw(
     digits: Digits, restored: Mapping[str, np.ndarray], path: Path, n_columns: int = 8
 ) -> None:
-    """Write a picture with a row for every way and a column for every image."""
+    """Write a figure with a row for each method and a column for each image."""
     rows = {"original": digits.originals, "masked": digits.test, **restored}
     figure = Figure(figsize=(2.4 + n_columns, 0.3 + len(rows)), layout="compressed")
     axes = figure.subplots(len(rows), n_columns, squeeze=False)
@@ -204,27 +204,30 @@ def outline_of_patch(image: np.ndarray) -> Rectangle:
 def main(
     *, epochs: int = 100, n_images: int | None = None, out: Path = Path()
 ) -> dict[str, Errors]:
-    """Train, print the errors, write them and a picture; return the errors."""
-    digits = load_holed_digits(n_images)
+    """Train, print the errors, write them and a figure; return the errors."""
+    digits = load_incomplete_digits(n_images)
     print(f"Digits of {SIDE}x{SIDE} pixels, {PATCH}x{PATCH} of them missing in each:")
     print(
         f"{len(digits.train)} to train on, none complete, {len(digits.test)} to test."
     )
-    print(f"Two autoencoders with the same start, {epochs} epochs each:")
-    restored = restore_all_ways(digits, epochs)
+    print(f"Two autoencoders with the same initial weights, {epochs} epochs each:")
+    restored = restore_by_all_methods(digits, epochs)
     errors = {name: measure(images, digits) for name, images in restored.items()}
     print_errors(errors)
     out.mkdir(parents=True, exist_ok=True)
-    draw(digits, restored, out / "demo.png")
+    draw(digits, restored, out / "restored.png")
     record = {name: error._asdict() for name, error in errors.items()}
-    (out / "demo.json").write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-    print(f"\nWritten: {out / 'demo.png'}, {out / 'demo.json'}")
+    (out / "restored.json").write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+    print(f"\nWritten: {out / 'restored.png'}, {out / 'restored.json'}")
     return errors
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--out", type=Path, default=Path(), help="folder for demo.png and demo.json"
+        "--out",
+        type=Path,
+        default=Path(),
+        help="folder for restored.png and restored.json",
     )
     main(out=parser.parse_args().out)
