@@ -125,15 +125,15 @@ def measure_neighbours(options: argparse.Namespace) -> dict[str, Any]:
     """Fill all training images of MNIST, each with a patch of 13 x 13 gone."""
     X = load_dataset("mnist", return_X_y=True)[0][: options.images]
     images = (X / np.float32(255)).astype(np.float32)
-    holed, lost = drop_patch(images, 13, return_mask=True, random_state=0)
+    incomplete, lost = drop_patch(images, 13, return_mask=True, random_state=0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.perf_counter()
-    filled = NeighbourImputer(5).fit_transform(holed)
+    filled = NeighbourImputer(5).fit_transform(incomplete)
     seconds = time.perf_counter() - begin
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     error = float(np.square(filled - images)[lost].sum() / images.size)
     n_threads = max(library["num_threads"] for library in threadpool_info())
-    means = np.nanmean(holed, axis=0)
+    means = np.nanmean(incomplete, axis=0)
     trivial = float(np.square(means - images)[lost].sum() / images.size)
     print(
         f"\nnearest neighbours, {len(images)} images, {n_threads} threads: "

@@ -1,4 +1,4 @@
-"""Batches with holes, in the shapes that the cases ask for."""
+"""Batches with missing values, in the shapes of the cases."""
 
 import torch
 from torch import Tensor
@@ -21,9 +21,9 @@ def patched_batch(
 
 
 def scattered_batch(
-    batch: int, features: int, share: float, generator: torch.Generator
+    batch: int, features: int, fraction: float, generator: torch.Generator
 ) -> Tensor:
-    """Make rows that lack a share of their values, each cell by itself."""
+    """Make rows that lack a fraction of their values, cells independently."""
     x = complete_batch(batch, features, generator)
-    x[torch.rand(batch, features, generator=generator) < share] = torch.nan
+    x[torch.rand(batch, features, generator=generator) < fraction] = torch.nan
     return x

@@ -19,7 +19,7 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to be judged by."""
+    """Training rows and test rows."""
 
     X: np.ndarray
     y: np.ndarray
@@ -107,7 +107,7 @@ class CellFile:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file such that there is a whole one at any moment."""
+    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
     beside.write_text(text, "utf-8")
@@ -119,10 +119,10 @@ def as_line(cell: Cell) -> str:
     return json.dumps(plain) + "\n"
 
 
-def judge(model: Any, split: Split) -> tuple[float, float, float]:
+def evaluate_model(model: Any, split: Split) -> tuple[float, float, float]:
     """Return log-loss and accuracy on the test rows, and the CPU seconds it took."""
     with threads(1), warnings.catch_warnings():
-        # At their defaults some do not converge and say so: the scores tell.
+        # At their defaults some warn that they do not converge; the scores show it.
         warnings.simplefilter("ignore")
         begin = CPU()
         model.fit(split.X[split.train], split.y[split.train])
@@ -142,7 +142,7 @@ def score(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
 def measure_cell(
     method: Method, comparison: Comparison, fold: int, split: Split, *, quick: bool
 ) -> Cell:
-    loss, accuracy, seconds = judge(method.make(quick), split)
+    loss, accuracy, seconds = evaluate_model(method.make(quick), split)
     return Cell(
         comparison.dataset,
         method.name,

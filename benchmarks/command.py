@@ -26,7 +26,7 @@ OUT = Path("benchmarks/results/command.json")
 MEGABYTE = 2**20
 # Of fit: what it may take above the process after its imports.
 TIMES_TABLE, MORE = 8, 200 * MEGABYTE
-# A process that imports all that the command needs, says what it holds, and runs it.
+# A process that imports all that the command needs, reports its memory, and runs it.
 # The first optimiser of torch imports torch._dynamo, whoever makes it.
 CHILD = """
 import json, resource, sys, time
@@ -35,19 +35,19 @@ import lacunet.cli._main, lacunet.evaluation, lacunet.report, lacunet.tables, la
 from lacunet import LacunetClassifier, load
 
 
-def held(name):
+def memory(name):
     with open("/proc/self/status") as file:
         (line,) = [line for line in file if line.startswith(name)]
     return int(line.split()[1]) * 1024
 
-before, begin = held("VmRSS"), time.perf_counter()
+before, begin = memory("VmRSS"), time.perf_counter()
 try:
     lacunet.cli._main.lacunet(sys.argv[1:])
 except SystemExit as end:
     code = end.code
-told = {"before": before, "peak": held("VmHWM"), "code": code}
-told["seconds"] = time.perf_counter() - begin
-print(json.dumps(told), file=sys.stderr)
+usage = {"before": before, "peak": memory("VmHWM"), "code": code}
+usage["seconds"] = time.perf_counter() - begin
+print(json.dumps(usage), file=sys.stderr)
 """
 
 
@@ -66,20 +66,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(*arguments: object) -> dict[str, Any]:
-    """Run the command in a process of its own, and tell what it took."""
+    """Run the command in a process of its own, and return time and memory."""
     ended = subprocess.run(
         [sys.executable, "-c", CHILD, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=True,
     )
-    told = json.loads(ended.stderr.splitlines()[-1])
-    if told.pop("code"):
+    usage = json.loads(ended.stderr.splitlines()[-1])
+    if usage.pop("code"):
         raise RuntimeError(ended.stderr)
     return {
-        "seconds": round(told["seconds"], 1),
-        "megabytes_before": round(told["before"] / MEGABYTE),
-        "megabytes_above": round((told["peak"] - told["before"]) / MEGABYTE),
+        "seconds": round(usage["seconds"], 1),
+        "megabytes_before": round(usage["before"] / MEGABYTE),
+        "megabytes_above": round((usage["peak"] - usage["before"]) / MEGABYTE),
     }
 
 
@@ -99,16 +99,16 @@ def measure_fit(folder: Path, small: bool) -> dict[str, Any]:
     """Measure ``lacunet fit`` on 100000 rows of 30 columns."""
     n_rows, n_columns = (2_000 if small else 100_000), 30
     make_rows(n_rows, n_columns, 1).to_csv(folder / "t.csv", index=False)
-    told = run("fit", folder / "t.csv", "--target", "y", "-o", folder / "m")
+    usage = run("fit", folder / "t.csv", "--target", "y", "-o", folder / "m")
     table = n_rows * n_columns * 8
     bound = (TIMES_TABLE * table + MORE) / MEGABYTE
     return {
         "rows": n_rows,
         "columns": n_columns,
         "megabytes_of_table": round(table / MEGABYTE, 1),
-        **told,
+        **usage,
         "megabytes_allowed": round(bound),
-        "reached": told["megabytes_above"] <= bound,
+        "reached": usage["megabytes_above"] <= bound,
     }
 
 
@@ -121,14 +121,14 @@ def measure_predict(folder: Path, small: bool) -> dict[str, Any]:
     names = ["--target", "y", "-o", folder / "m"]
     run("fit", folder / "train.parquet", *names, "--no-refit")
     out = ["-o", folder / "out.parquet"]
-    told = run("predict", folder / "m", folder / "new.parquet", *out)
+    usage = run("predict", folder / "m", folder / "new.parquet", *out)
     seconds = measure_boosted(train, folder)
     return {
         "rows": n_rows,
         "columns": n_columns,
         "megabytes_of_file": round((folder / "new.parquet").stat().st_size / MEGABYTE),
-        **told,
-        "rows_a_second": round(n_rows / told["seconds"]),
+        **usage,
+        "rows_a_second": round(n_rows / usage["seconds"]),
         "hgb_rows_a_second": round(n_rows / seconds),
     }
 
@@ -150,14 +150,14 @@ def measure_boosted(train: pd.DataFrame, folder: Path) -> float:
     X = train.drop(columns="y")
     model = BoostedClassifier("hgb", random_state=0).fit(X, train["y"])
 
-    def said() -> Iterator[pd.DataFrame]:
+    def predictions() -> Iterator[pd.DataFrame]:
         with open_table(folder / "new.parquet") as file:
             for rows in file.blocks(20_000):
                 yield predict_rows(model, rows)
 
     begin = time.perf_counter()
     with (folder / "boosted.parquet").open("wb") as out:
-        write_rows(out, said(), FileFormat("parquet"))
+        write_rows(out, predictions(), FileFormat("parquet"))
     return time.perf_counter() - begin
 
 

@@ -1,4 +1,4 @@
-"""Settings of our autoencoders of table 1, judged by training images held back.
+"""Settings of our autoencoders of table 1, scored on validation images.
 
 python -m benchmarks.digits [--part same wide]
 """
@@ -25,7 +25,7 @@ from benchmarks.timing import CPU, threads
 from lacunet.density import IncompleteGaussianMixture
 
 OUT = Path("benchmarks/results/digits.json")
-N_TRAIN, N_HELD_BACK = 20_000, 5_000  # the first and the last training images
+N_TRAIN, N_VALIDATION = 20_000, 5_000  # the first and the last training images
 EPOCHS = 15
 DIAGONAL = IncompleteGaussianMixture(N_COMPONENTS, tol=1.0)
 # Methods of table 1, and what is changed of them.
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if name in report:
             continue
         report[name] = train(
-            hold_back(), method, {"max_epochs": options.epochs, **changes}
+            split_images(), method, {"max_epochs": options.epochs, **changes}
         )
         write_whole(options.out, json.dumps(report, indent=2) + "\n")
         print(name, report[name], flush=True)
@@ -86,10 +86,10 @@ def train(images: Images, method: str, changes: dict[str, Any]) -> dict[str, Any
     return {**errors, "cpu": seconds, "epochs": epochs, **describe_machine()}
 
 
-def hold_back() -> Images:
-    """Return the first training images, with the last in the place of the test."""
+def split_images() -> Images:
+    """Return the first training images, and the last as validation images."""
     given = load_images("mnist", 0)
-    first, last = slice(N_TRAIN), slice(-N_HELD_BACK, None)
+    first, last = slice(N_TRAIN), slice(-N_VALIDATION, None)
     return Images(
         given.train[first],
         given.train[last],

@@ -1,4 +1,4 @@
-"""EM on rows with holes: an iteration against scikit-learn's, and a whole fit."""
+"""EM on incomplete rows: an iteration against scikit-learn's, and a whole fit."""
 
 import time
 import warnings
@@ -46,7 +46,7 @@ def clustered_rows(
 def rough_start(
     X: np.ndarray, n_components: int, random_state: np.random.RandomState
 ) -> Start:
-    """Start at rows of the data with the variances of the whole."""
+    """Start at rows of the data with the variances of the columns."""
     chosen = random_state.choice(len(X), n_components, replace=False)
     return Start(
         weights=np.full(n_components, 1 / n_components),

@@ -8,9 +8,11 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from benchmarks.cells import Comparison, Split
 from benchmarks.uci import remove
 
-SHARES = (25, 50, 75, 90)  # percent
+PERCENTAGES = (25, 50, 75, 90)
 SETS = tuple(
-    f"esr-{kind}-{share}" for kind in ("recordings", "rows") for share in SHARES
+    f"esr-{kind}-{percentage}"
+    for kind in ("recordings", "rows")
+    for percentage in PERCENTAGES
 )
 METHODS = ("lacunet", "lacunet-diag3", "mlp", "hgb")
 TEST_SHARE = 0.2
@@ -25,10 +27,10 @@ def comparisons(names: Sequence[str], *, quick: bool = False) -> list[Comparison
 
 
 def make_split(name: str, *, quick: bool) -> Split:
-    _, kind, share = name.split("-")
+    _, kind, percentage = name.split("-")
     data = load_dataset("esr")
     kept = slice(QUICK_ROWS if quick else None)
-    X, y = remove(data.X, int(share) / 100)[kept], data.y[kept]
+    X, y = remove(data.X, int(percentage) / 100)[kept], data.y[kept]
     if kind == "recordings":
         splitter = GroupShuffleSplit(1, test_size=TEST_SHARE, random_state=0)
         rows = next(splitter.split(X, y, data.groups[kept]))

@@ -64,7 +64,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def choose_methods(names: Iterable[str], wanted: Sequence[str]) -> list[Method]:
-    """Return the methods of a part that are wanted, and say which are not installed."""
+    """Return the methods of a part to run, and report which are not installed."""
     chosen = [METHODS[name] for name in names if name in wanted]
     for method in chosen:
         if not method.installed:

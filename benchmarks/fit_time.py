@@ -25,7 +25,7 @@ from lacunet.training import Plan, train
 
 N_ROWS, N_FEATURES, MISSING = 10_000, 50, 0.2
 MOST_TIMES, MOST_TIMES_A_ROW = 8.0, 5.0
-# Where every row has holes of its own, an epoch takes minutes.
+# Where every row has its own pattern of missing values, an epoch takes minutes.
 EPOCHS_OF_FULL = 3
 
 
@@ -90,7 +90,7 @@ def to_tensor(array: np.ndarray) -> Tensor:
 
 
 def make_table(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw clustered rows with holes, and classes from before the holes were made."""
+    """Draw clustered rows, classes by the complete rows, and remove values."""
     random_state = np.random.RandomState(0)
     X = clustered_rows(n_rows, n_features, 3, random_state)
     scores = X[:, :10].sum(1) + X[:, 10] * X[:, 11] + random_state.normal(size=n_rows)
@@ -108,7 +108,7 @@ def make_network(recipe: Recipe, n_features: int) -> nn.Module:
 
 def fit_filled(X: np.ndarray, y: np.ndarray, recipe: Recipe, epochs: int) -> Trained:
     """Fill with means, standardise, and train the plain network in the same loop."""
-    rows, held_back = train_test_split(
+    rows, validation = train_test_split(
         np.arange(len(X)),
         test_size=recipe.validation_fraction,
         stratify=y,
@@ -123,8 +123,8 @@ def fit_filled(X: np.ndarray, y: np.ndarray, recipe: Recipe, epochs: int) -> Tra
             network,
             to_tensor(prepare.transform(X[rows])),
             targets[rows],
-            to_tensor(prepare.transform(X[held_back])),
-            targets[held_back],
+            to_tensor(prepare.transform(X[validation])),
+            targets[validation],
         )
         optimiser = torch.optim.AdamW(
             network.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
@@ -189,7 +189,7 @@ def measure_one_network(
             reference=medians["reference"],
             bound=MOST_TIMES,
             repetitions=len(samples["ours"]),
-            details=share_of_start(medians, epochs),
+            details=split_time(medians, epochs),
         ),
         Row(
             case=f"predict, {case}",
@@ -202,15 +202,15 @@ def measure_one_network(
     ]
 
 
-def share_of_start(medians: dict[str, float], epochs: int) -> dict[str, Any]:
-    """Tell the epochs from what comes before them: encoding, and EM for ours."""
-    shares: dict[str, Any] = {"epochs": epochs}
+def split_time(medians: dict[str, float], epochs: int) -> dict[str, Any]:
+    """Separate the epochs from what precedes them: encoding, and EM for ours."""
+    times: dict[str, Any] = {"epochs": epochs}
     for name in ("ours", "reference"):
         whole, one = medians[name], medians[f"{name}, one epoch"]
         epoch = (whole - one) / max(1, epochs - 1)
-        shares[f"{name}: seconds of an epoch, validation in"] = epoch
-        shares[f"{name}: seconds before the first epoch"] = max(0.0, one - epoch)
-    return shares
+        times[f"{name}: seconds of an epoch, validation in"] = epoch
+        times[f"{name}: seconds before the first epoch"] = max(0.0, one - epoch)
+    return times
 
 
 def models_to_time(*, quick: bool) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def measure_cost(name: str, model: Any, X: np.ndarray, y: np.ndarray) -> Cost:
 
 
 def measure_one_row(ours: Any, rival: Any, X: np.ndarray, effort: Effort) -> Row:
-    """Time a single row with holes through both models."""
+    """Time a single row with missing values through both models."""
     incomplete = np.flatnonzero(np.isnan(X).any(1))[0]
     row = X[incomplete : incomplete + 1]
     pair = compare(

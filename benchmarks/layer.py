@@ -65,7 +65,7 @@ def make_layer(case: LayerCase, *, dtype: torch.dtype | None = None) -> Expected
 
 
 def contenders(case: LayerCase) -> Contenders:
-    """Return the passes of a case; ours and the naive one share parameters."""
+    """Return the passes of a case; ours and the naive one have the same parameters."""
     layer = make_layer(case)
     linear = nn.Linear(layer.in_features, layer.out_features)
     linear.load_state_dict(

@@ -1,4 +1,4 @@
-"""What the numbers were measured with, without saying where."""
+"""What the numbers were measured with: processor and versions, no host name."""
 
 import platform
 from importlib.metadata import version
@@ -19,7 +19,7 @@ def describe_machine() -> dict[str, str]:
 
 
 def processor_model() -> str:
-    """Return the processor's brand, as far as the system tells."""
+    """Return the processor's brand, as far as the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text("utf-8").splitlines():

@@ -70,7 +70,7 @@ def measure_missing_column(*, quick: bool) -> list[Doubt]:
 
 
 def reached(doubts: Sequence[Doubt]) -> dict[str, bool]:
-    """Say whether sampling knows what it does not know."""
+    """Check whether sampling accounts for the uncertainty of the missing column."""
     known = {doubt.model: doubt for doubt in doubts}
     sample = known["lacunet, sample"]
     never = known["lacunet that never had x0"]

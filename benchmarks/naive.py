@@ -17,24 +17,24 @@ def naive_expected_relu_layer(layer: ExpectedLinear, x: Tensor) -> Tensor:
     """
     density = layer.density
     missing = torch.isnan(x)
-    log_weights, answers = [], []
+    log_weights, responses = [], []
     for log_weight, mean, variance in zip(
         density.weights.log(), density.means, density.variances, strict=True
     ):
         filled = torch.where(missing, mean, x)  # (batch, features)
-        spread = torch.where(missing, variance, 0.0)
+        missing_variance = torch.where(missing, variance, 0.0)
         noise = variance + density.gamma
         terms = (filled - mean).square() / noise + (2 * math.pi * noise).log()
         log_density = -0.5 * torch.where(missing, 0.0, terms).sum(1)
         log_weights.append(log_weight + log_density)
-        answers.append(
+        responses.append(
             _expected_relu(
                 functional.linear(filled, layer.weight, layer.bias),
-                functional.linear(spread, layer.weight.square()),
+                functional.linear(missing_variance, layer.weight.square()),
             )
         )
     weights = torch.stack(log_weights, 1).softmax(1)  # (batch, components)
-    return (weights[..., None] * torch.stack(answers, 1)).sum(1)  # (batch, hidden)
+    return (weights[..., None] * torch.stack(responses, 1)).sum(1)  # (batch, hidden)
 
 
 def _expected_relu(mean: Tensor, variance: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ PAPER = "lacunet-diag3"
 
 @dataclass(frozen=True)
 class Method:
-    """How to make a model; ``make`` is told whether it only has to run."""
+    """How to make a model; ``make(True)`` makes a small one for a quick run."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class Method:
         return self.module == "lacunet"
 
     def recipe(self, *, quick: bool) -> str:
-        """Say what is measured: cells of another recipe are measured again."""
+        """Describe what is measured: cells of another recipe are measured again."""
         model = self.make(quick)
         version = importlib.import_module(self.module).__version__
         text = f"{describe(model)}, {self.module} {version}"

@@ -133,7 +133,7 @@ def values_of(
 def mean_ranks(
     scores: Scores, metric: Metric, pairs: Sequence[tuple[str, str]] = ()
 ) -> dict[str, float]:
-    """Rank the methods on each set, the best first, and average; ties share a rank."""
+    """Average the ranks of methods over sets; 1 is the best, ties get a mean rank."""
     table = [
         [SIGNS[metric] * value for _, value in sorted(of_method.items())]
         for of_method in (values_of(s, metric, pairs) for s in scores.values())

@@ -2,8 +2,8 @@
 
 python -m benchmarks.seizures
 
-Settings are judged by an eighth of the training rows; the test rows, those of table 2,
-stand beside it.
+Settings are scored on an eighth of the training rows and, beside it, on the test rows
+of table 2.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         [name, f"{row['held_back']:.3f}", f"{row['test']:.3f}", f"{row['cpu']:.0f}"]
         for name, row in report.items()
     ]
-    print(format_table(["setting", "held back", "test", "CPU s"], body))
+    print(format_table(["setting", "validation", "test", "CPU s"], body))
     print(f"The paper reports {REPORTED}.")
 
 
@@ -87,7 +87,7 @@ def train(setting: Setting, epochs: int) -> dict[str, Any]:
     inner = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = inner(8, shuffle=True, random_state=0)
     of_train = None if groups is None else groups[train]
-    kept, held_back = next(folds.split(train, y[train], of_train))
+    kept, validation = next(folds.split(train, y[train], of_train))
     X = np.asarray(data.X, dtype=np.float32)
     rows = X[train[kept]]
     axis = 0 if setting.scale == "columns" else None
@@ -104,7 +104,7 @@ def train(setting: Setting, epochs: int) -> dict[str, Any]:
             return float((model(X[chosen]).argmax(1) == labels[chosen]).float().mean())
 
     return {
-        "held_back": round(accuracy(train[held_back]), 4),
+        "held_back": round(accuracy(train[validation]), 4),
         "test": round(accuracy(test), 4),
         "epochs": epochs,
         "cpu": round(seconds, 1),

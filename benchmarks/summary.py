@@ -34,7 +34,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the cells of one file say."""
+    """Summary of the cells of one file."""
 
     sets: list[str]
     scores: Scores
@@ -71,7 +71,7 @@ def summarise_uci(
 
 
 def summarise_esr(cells: Iterable[Cell]) -> Summary:
-    """Summarise the removed shares of one large table, each for itself."""
+    """Summarise the fractions removed from one large table, each by itself."""
     cells = list(cells)
     scores = score_sets(cells, 1)
     sets = sorted({dataset for of_method in scores.values() for dataset in of_method})
@@ -138,7 +138,7 @@ def rank_goal(ours: Standing, rivals: Sequence[Standing], metric: str) -> Goal:
 
 
 def esr_goals(scores: Scores) -> list[Goal]:
-    """Ask for higher accuracy and lower log-loss than the rivals', at every share."""
+    """Require higher accuracy and lower log-loss than the rivals' at each fraction."""
     goals = []
     for dataset, ours in sorted(scores.get(OURS, {}).items()):
         for rival in RIVALS_ON_ESR:

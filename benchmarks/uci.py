@@ -1,4 +1,4 @@
-"""Fifteen small tables of two classes: natural holes, or half of the values removed."""
+"""Fifteen small tables of two classes: incomplete, or half of the values removed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -46,9 +46,9 @@ N_FOLDS = 5
 REMOVED = 0.5
 
 
-def remove(X: np.ndarray, share: float) -> np.ndarray:
-    """Return a copy that lacks a share of its values, always the same ones."""
-    hidden = np.random.default_rng(0).random(X.shape) < share
+def remove(X: np.ndarray, fraction: float) -> np.ndarray:
+    """Return a copy that lacks a fraction of its values, always the same ones."""
+    hidden = np.random.default_rng(0).random(X.shape) < fraction
     return np.where(hidden, np.nan, X)
 
 

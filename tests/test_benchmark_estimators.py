@@ -195,7 +195,7 @@ def test_methods_that_lack_a_set_are_named_and_not_compared(two_methods):
     assert found.goals == []
 
 
-def test_goals_are_judged_once_all_sets_are_there(two_methods):
+def test_goals_are_checked_once_all_sets_are_there(two_methods):
     summary = load("summary")
     sets = ["pima", "diabetes", "bank", "heart"]
     found = summary.summarise_uci(two_methods, 1, [], sets)

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: tiny runs of its machinery."""
+"""The benchmarks, with tiny settings."""
 
 import contextlib
 import hashlib

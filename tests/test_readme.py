@@ -177,11 +177,11 @@ def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
 def test_figures_of_the_seizures_are_the_committed_ones():
     scores = result("benchmarks/results/estimators.json")["esr"]["scores"]
     for name in scores["lacunet"]:
-        _, split, share = name.split("-")
+        _, split, percentage = name.split("-")
         methods = ("lacunet", "lacunet-diag3", "mlp", "hgb")
         reached = [scores[method][name] for method in methods]
         figures = [f"{s['accuracy']:.3f} / {s['log_loss']:.3f}" for s in reached]
-        assert (f"{share}%, by {split}", *figures) in table_rows()
+        assert (f"{percentage}%, by {split}", *figures) in table_rows()
 
 
 def test_how_far_perceptrons_come_on_the_seizures_is_what_was_measured():
@@ -230,8 +230,8 @@ def test_accuracies_on_other_folds_are_the_committed_ones(titles):
         means[method].append(fmean(folds))
     assert {len(each) for each in means.values()} == {15}
     ordered = sorted(means, key=lambda method: -fmean(means[method]))
-    told = [f"{titles[key]} {fmean(means[key]):.3f}" for key in ordered]
-    assert ", ".join(told) in " ".join(PAGE.read_text("utf-8").split())
+    listed = [f"{titles[key]} {fmean(means[key]):.3f}" for key in ordered]
+    assert ", ".join(listed) in " ".join(PAGE.read_text("utf-8").split())
 
 
 def test_figures_of_the_missing_column_are_the_committed_ones():
