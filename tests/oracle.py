@@ -67,17 +67,18 @@ def conditional(row, components, gamma):
     """Weights, means and covariances of the missing cells of one row, by inversion."""
     weights = components.log_weights.detach().exp().numpy().astype(np.float64)
     means = components.means.detach().numpy().astype(np.float64)
-    hole = np.isnan(row)
-    seen = ~hole
+    missing = np.isnan(row)
+    seen = ~missing
     joint, centres, spreads = [], [], []
     for weight, mean, covariance in zip(
         weights, means, dense_covariances(components), strict=True
     ):
         noisy = covariance[np.ix_(seen, seen)] + gamma * np.eye(seen.sum())
-        regression = covariance[np.ix_(hole, seen)] @ np.linalg.inv(noisy)
-        centres.append(mean[hole] + regression @ (row - mean)[seen])
+        regression = covariance[np.ix_(missing, seen)] @ np.linalg.inv(noisy)
+        centres.append(mean[missing] + regression @ (row - mean)[seen])
         spreads.append(
-            covariance[np.ix_(hole, hole)] - regression @ covariance[np.ix_(seen, hole)]
+            covariance[np.ix_(missing, missing)]
+            - regression @ covariance[np.ix_(seen, missing)]
         )
         density = (
             stats.multivariate_normal(mean[seen], noisy).pdf(row[seen])
@@ -94,11 +95,11 @@ def draw_rows(row, components, gamma, n, seed=0):
     weights, centres, spreads = conditional(row, components, gamma)
     labels = rng.choice(len(weights), n, p=weights)
     rows = np.tile(row, (n, 1))
-    hole = np.isnan(row)
+    missing = np.isnan(row)
     for k in range(len(weights)):
         chosen = labels == k
         draws = rng.multivariate_normal(centres[k], spreads[k], chosen.sum())
-        rows[np.ix_(chosen, hole)] = draws
+        rows[np.ix_(chosen, missing)] = draws
     return torch.tensor(rows), torch.tensor(labels)
 
 
@@ -156,12 +157,12 @@ def draw_mixed(row, components, gamma, n, seed=0):
     weights, centres, spreads = mixed_conditional(row, components, gamma)
     labels = rng.choice(len(weights), n, p=weights)
     rows = np.tile(row, (n, 1))
-    hole = np.flatnonzero(np.isnan(row[: components.n_numeric]))
+    missing = np.flatnonzero(np.isnan(row[: components.n_numeric]))
     for k in range(len(weights)):
         chosen = np.flatnonzero(labels == k)
-        if len(hole):
+        if len(missing):
             draws = rng.multivariate_normal(centres[k], spreads[k], len(chosen))
-            rows[np.ix_(chosen, hole)] = draws
+            rows[np.ix_(chosen, missing)] = draws
         for columns, share in groups_of(components):
             if np.isnan(row[columns]).any():
                 levels = rng.choice(share.shape[1], len(chosen), p=share[k])

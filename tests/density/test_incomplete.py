@@ -1,4 +1,4 @@
-"""EM on rows with holes: laws, scikit-learn on complete rows, and awkward tables."""
+"""EM on incomplete rows: laws, scikit-learn on complete rows, and awkward tables."""
 
 import pickle
 
@@ -22,9 +22,9 @@ def two_clusters(n=400, *, missing=0.3, seed=0):
     first = rng.randn(n // 2, 4) @ rng.randn(4, 4) + 4
     second = rng.randn(n - n // 2, 4) @ rng.randn(4, 4) - 4
     X = rng.permutation(np.vstack([first, second]))
-    holes = X.copy()
-    holes[rng.rand(*X.shape) < missing] = np.nan
-    return X, holes
+    incomplete = X.copy()
+    incomplete[rng.rand(*X.shape) < missing] = np.nan
+    return X, incomplete
 
 
 def fitted(covariance_type, X, **options):
@@ -208,10 +208,10 @@ def test_factor_counts_no_more_parameters_than_full():
 def test_pickle_gives_the_same_mixture(covariance_type):
     _, X = two_clusters()
     mixture = fitted(covariance_type, X).partial_fit(X[:100])
-    twin = pickle.loads(pickle.dumps(mixture))
-    np.testing.assert_array_equal(twin.impute(X), mixture.impute(X))
+    copied = pickle.loads(pickle.dumps(mixture))
+    np.testing.assert_array_equal(copied.impute(X), mixture.impute(X))
     np.testing.assert_array_equal(
-        twin.partial_fit(X).means_, mixture.partial_fit(X).means_
+        copied.partial_fit(X).means_, mixture.partial_fit(X).means_
     )
 
 
@@ -228,7 +228,7 @@ def test_result_is_a_stationary_point_of_the_observed_likelihood(covariance_type
         assert mixture.score(X) < best
 
 
-def test_one_full_gaussian_finds_the_closed_form_of_monotone_holes():
+def test_one_full_gaussian_finds_the_closed_form_of_monotone_missingness():
     """Little's factored likelihood: regress the second column on the first."""
     X = np.array(
         [
@@ -251,7 +251,7 @@ def test_one_full_gaussian_finds_the_closed_form_of_monotone_holes():
 
 
 @pytest.mark.parametrize("covariance_type", ["factor", "full"])
-def test_variances_do_not_shrink_under_holes(covariance_type):
+def test_variances_do_not_shrink_if_values_are_missing(covariance_type):
     rng = np.random.RandomState(0)
     X = (
         rng.randn(20_000, 3)
@@ -284,14 +284,14 @@ def test_mean_strategy_is_scikit_learn_on_mean_filled_rows():
 
 @pytest.mark.parametrize("covariance_type", KINDS)
 def test_imputation_keeps_observed_cells_and_beats_the_mean(covariance_type):
-    X, holes = two_clusters()
-    hole = np.isnan(holes)
-    mixture = fitted(covariance_type, holes)
-    filled = mixture.impute(holes)
-    assert (filled[~hole] == holes[~hole]).all()
+    X, incomplete = two_clusters()
+    missing = np.isnan(incomplete)
+    mixture = fitted(covariance_type, incomplete)
+    filled = mixture.impute(incomplete)
+    assert (filled[~missing] == incomplete[~missing]).all()
     assert not np.isnan(filled).any()
-    mean = np.broadcast_to(np.nanmean(holes, axis=0), X.shape)
-    ours, plain = (((f - X)[hole] ** 2).mean() for f in (filled, mean))
+    mean = np.broadcast_to(np.nanmean(incomplete, axis=0), X.shape)
+    ours, plain = (((f - X)[missing] ** 2).mean() for f in (filled, mean))
     assert ours < 0.5 * plain
 
 
@@ -300,11 +300,11 @@ def test_sampled_imputations_average_to_the_imputation(covariance_type):
     _, X = two_clusters(40)
     mixture = fitted(covariance_type, X, tol=1e-2)
     draws = mixture.sample_imputations(X, 2000, random_state=1)
-    hole = np.isnan(X)
+    missing = np.isnan(X)
     assert draws.shape == (2000, *X.shape)
-    assert (draws[:, ~hole] == X[~hole]).all()
-    error = draws.std(0)[hole] / np.sqrt(2000)
-    assert (np.abs(draws.mean(0) - mixture.impute(X))[hole] < 5 * error).all()
+    assert (draws[:, ~missing] == X[~missing]).all()
+    error = draws.std(0)[missing] / np.sqrt(2000)
+    assert (np.abs(draws.mean(0) - mixture.impute(X))[missing] < 5 * error).all()
     again = mixture.sample_imputations(X, 2000, random_state=1)
     np.testing.assert_array_equal(draws, again)
 
@@ -340,20 +340,20 @@ def test_blocks_of_rows_change_nothing(covariance_type, monkeypatch):
 
 @pytest.mark.parametrize("covariance_type", KINDS)
 def test_shuffled_batches_come_close_to_the_whole(covariance_type):
-    X, holes = two_clusters(6000)
-    whole = fitted(covariance_type, holes)
+    X, incomplete = two_clusters(6000)
+    whole = fitted(covariance_type, incomplete)
     steps = IncompleteGaussianMixture(
         2, covariance_type=covariance_type, random_state=0
     )
     for start in range(0, 6000, 300):
-        steps.partial_fit(holes[start : start + 300])
+        steps.partial_fit(incomplete[start : start + 300])
     assert steps.n_batches_ == 20
     first = IncompleteGaussianMixture(
         2, covariance_type=covariance_type, random_state=0
     )
-    first.partial_fit(holes[:300])
-    assert whole.score(holes) - steps.score(holes) < 0.02
-    assert steps.score(holes) > first.score(holes)
+    first.partial_fit(incomplete[:300])
+    assert whole.score(incomplete) - steps.score(incomplete) < 0.02
+    assert steps.score(incomplete) > first.score(incomplete)
 
 
 @pytest.mark.parametrize("covariance_type", KINDS)
@@ -415,8 +415,8 @@ def test_start_from_some_of_many_rows_finds_the_same_clusters(monkeypatch):
 
 
 def test_far_away_origin_loses_no_digits():
-    X, holes = two_clusters()
-    near, far = fitted("full", holes), fitted("full", holes + 1e7)
+    X, incomplete = two_clusters()
+    near, far = fitted("full", incomplete), fitted("full", incomplete + 1e7)
     np.testing.assert_allclose(far.means_ - 1e7, near.means_, atol=1e-5)
     np.testing.assert_allclose(far.covariances_, near.covariances_, rtol=1e-5)
 
@@ -534,7 +534,7 @@ def test_pandas_missing_values_and_names():
     assert not np.isnan(mixture.impute(frame)).any()
 
 
-def test_grid_search_chooses_components_on_rows_with_holes():
+def test_grid_search_chooses_components_on_incomplete_rows():
     _, X = two_clusters()
     search = GridSearchCV(
         IncompleteGaussianMixture(random_state=0, max_iter=1000),

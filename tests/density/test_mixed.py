@@ -145,8 +145,8 @@ def test_gamma_per_feature_is_kept_per_category():
 
 def test_state_dict_and_deepcopy_give_the_same_density(case):
     _, density, x = case
-    twin = copy.deepcopy(density)
-    torch.testing.assert_close(twin.log_prob(x), density.log_prob(x))
+    copied = copy.deepcopy(density)
+    torch.testing.assert_close(copied.log_prob(x), density.log_prob(x))
     empty = MixedMixtureDensity(
         3,
         density.gaussian.n_features,

@@ -123,7 +123,7 @@ def test_gamma_per_feature_is_used_per_feature():
     density = GaussianMixtureDensity.from_components(components, gamma=noise)
     x = torch.tensor([[0.3, 0.5, torch.nan, 1.0]], dtype=torch.float64)
     without = x.clone()
-    without[0, 1] = torch.nan  # a noise of 1e12 is as good as a hole
+    without[0, 1] = torch.nan  # a noise of 1e12 is as good as a missing value
     torch.testing.assert_close(
         density.condition(x).weights, density.condition(without).weights
     )
@@ -131,8 +131,8 @@ def test_gamma_per_feature_is_used_per_feature():
 
 def test_state_dict_and_deepcopy_give_the_same_density(density):
     x = mixed_batch()
-    twin = copy.deepcopy(density)
-    torch.testing.assert_close(twin.log_prob(x), density.log_prob(x))
+    copied = copy.deepcopy(density)
+    torch.testing.assert_close(copied.log_prob(x), density.log_prob(x))
     empty = GaussianMixtureDensity(
         3,
         4,

@@ -35,24 +35,24 @@ def test_moments_of_components_match_dense_oracle(components):
     x = mixed_batch()
     mean, variance = condition(x, components, gamma=GAMMA).component_moments()
     for i in INCOMPLETE:
-        hole = torch.isnan(x[i])
+        missing = torch.isnan(x[i])
         _, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
-        np.testing.assert_allclose(mean[i][:, hole], centres, rtol=1e-9)
+        np.testing.assert_allclose(mean[i][:, missing], centres, rtol=1e-9)
         diagonals = np.diagonal(spreads, axis1=1, axis2=2)
-        np.testing.assert_allclose(variance[i][:, hole], diagonals, rtol=1e-9)
+        np.testing.assert_allclose(variance[i][:, missing], diagonals, rtol=1e-9)
 
 
 def test_mean_and_variance_are_those_of_the_mixture(components):
     x = mixed_batch()
     mixture = condition(x, components, gamma=GAMMA)
     for i in INCOMPLETE:
-        hole = torch.isnan(x[i])
+        missing = torch.isnan(x[i])
         weights, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
         mean = weights @ centres
         squares = np.diagonal(spreads, axis1=1, axis2=2) + (centres - mean) ** 2
-        np.testing.assert_allclose(mixture.mean()[i, hole], mean, rtol=1e-9)
+        np.testing.assert_allclose(mixture.mean()[i, missing], mean, rtol=1e-9)
         np.testing.assert_allclose(
-            mixture.variance()[i, hole], weights @ squares, rtol=1e-8
+            mixture.variance()[i, missing], weights @ squares, rtol=1e-8
         )
 
 
@@ -97,9 +97,9 @@ def test_gamma_to_infinity_is_the_marginal_density(components):
         np.diagonal(dense_covariances(components), axis1=1, axis2=2)
     )
     for i in INCOMPLETE:
-        hole = torch.isnan(x[i])
-        torch.testing.assert_close(mean[i][:, hole], components.means[:, hole])
-        torch.testing.assert_close(variance[i][:, hole], diagonal[:, hole])
+        missing = torch.isnan(x[i])
+        torch.testing.assert_close(mean[i][:, missing], components.means[:, missing])
+        torch.testing.assert_close(variance[i][:, missing], diagonal[:, missing])
 
 
 def test_row_with_nothing_observed_has_the_prior(components):
@@ -138,7 +138,7 @@ def test_samples_have_the_moments_of_the_mixture(components):
 
 
 def test_samples_have_the_covariance_of_the_missing_cells(components):
-    """Not only the diagonal: one component, two holes."""
+    """Not only the diagonal: one component, two missing cells."""
     one = type(components)(*(tensor[:1] for tensor in components))
     x = torch.tensor([[0.5, torch.nan, torch.nan, -1.0]], dtype=torch.float64)
     draws = condition(x, one, gamma=GAMMA).sample(

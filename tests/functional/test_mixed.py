@@ -88,9 +88,9 @@ def test_base_class_moments_agree_with_the_short_cuts(any_shape):
     weights = mixture.weights[..., None]
     mean = (weights * means).sum(1)
     spread = (weights * (variances + (means - mean[:, None]).square())).sum(1)
-    hole = torch.isnan(x)
-    torch.testing.assert_close(mixture.mean()[hole], mean[hole])
-    torch.testing.assert_close(mixture.variance()[hole], spread[hole])
+    missing = torch.isnan(x)
+    torch.testing.assert_close(mixture.mean()[missing], mean[missing])
+    torch.testing.assert_close(mixture.variance()[missing], spread[missing])
 
 
 def test_affine_moments_match_enumeration_of_levels(components):
@@ -101,16 +101,18 @@ def test_affine_moments_match_enumeration_of_levels(components):
     )
     for i, row in enumerate(x.numpy()):
         weights, centres, spreads = mixed_conditional(row, components, GAMMA)
-        hole = np.isnan(row[:first])
+        missing = np.isnan(row[:first])
         w = weight.numpy()[:, :first]
-        known = 1.0 + w[:, ~hole] @ row[:first][~hole]
+        known = 1.0 + w[:, ~missing] @ row[:first][~missing]
         filled, shares = zip(*completions(row, components), strict=True)
         pushed = np.array(filled)[:, first:] @ weight.numpy()[:, first:].T
         share = np.array(shares)  # (completions, components)
         by_level = share.T @ pushed
         spread = share.T @ pushed**2 - by_level**2
-        np.testing.assert_allclose(mean[i], known + centres @ w[:, hole].T + by_level)
-        gauss = np.einsum("hd,kde,he->kh", w[:, hole], spreads, w[:, hole])
+        np.testing.assert_allclose(
+            mean[i], known + centres @ w[:, missing].T + by_level
+        )
+        gauss = np.einsum("hd,kde,he->kh", w[:, missing], spreads, w[:, missing])
         np.testing.assert_allclose(variance[i], gauss + spread, atol=1e-12)
 
 
@@ -123,13 +125,13 @@ def test_rbf_matches_enumeration_of_levels(any_shape):
     for i in (0, 1, 3, 4):
         row = x[i].numpy()
         weights, means, spreads = mixed_conditional(row, components, GAMMA)
-        hole = np.isnan(row[:first])
+        missing = np.isnan(row[:first])
         for unit, (centre, width) in enumerate(zip(centres, widths, strict=True)):
             total = 0.0
             for filled, share in completions(row, components):
-                seen = np.append(~hole, np.full(len(row) - first, True))
+                seen = np.append(~missing, np.full(len(row) - first, True))
                 known = stats.norm(centre, np.sqrt(width)).pdf(filled)[seen].prod()
-                gap, extra = centre[:first][hole], np.diag(width[:first][hole])
+                gap, extra = centre[:first][missing], np.diag(width[:first][missing])
                 unknown = [
                     stats.multivariate_normal(m, c + extra).pdf(gap) if len(gap) else 1
                     for m, c in zip(means, spreads, strict=True)
@@ -228,7 +230,7 @@ def test_gamma_of_a_category_is_the_mean_of_its_columns(components):
     torch.testing.assert_close(
         blurred.weights, condition(x, components, gamma=level).weights
     )
-    noise[3:5] = 1e14  # as good as a hole
+    noise[3:5] = 1e14  # as good as missing
     without = x.clone()
     without[:, 3:5] = torch.nan
     torch.testing.assert_close(

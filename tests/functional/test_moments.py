@@ -24,10 +24,10 @@ def test_affine_moments_match_dense_oracle(components, hidden):
     x = mixed_batch()
     mean, variance = affine_moments(condition(x, components, gamma=GAMMA), weight, bias)
     for i in (0, 2, 4, 6, 7):
-        hole = np.isnan(x[i].numpy())
+        missing = np.isnan(x[i].numpy())
         _, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
-        inside = weight.numpy()[:, hole]
-        known = weight.numpy()[:, ~hole] @ x[i].numpy()[~hole] + bias.numpy()
+        inside = weight.numpy()[:, missing]
+        known = weight.numpy()[:, ~missing] @ x[i].numpy()[~missing] + bias.numpy()
         np.testing.assert_allclose(mean[i], known + centres @ inside.T, rtol=1e-8)
         truth = np.einsum("hd,kde,he->kh", inside, spreads, inside)
         np.testing.assert_allclose(variance[i], truth, rtol=1e-8)

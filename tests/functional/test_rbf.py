@@ -35,12 +35,16 @@ def test_matches_theorem_on_dense_oracle(components, units):
     x = mixed_batch()
     out = expected_rbf(condition(x, components, gamma=GAMMA), *units)
     for i in (0, 2, 3, 7):
-        row, hole = x[i].numpy(), np.isnan(x[i].numpy())
+        row, missing = x[i].numpy(), np.isnan(x[i].numpy())
         weights, means, spreads = conditional(row, components, GAMMA)
         for unit, (centre, width) in enumerate(zip(centres, variances, strict=True)):
-            known = stats.norm(centre[~hole], np.sqrt(width[~hole])).pdf(row[~hole])
+            known = stats.norm(centre[~missing], np.sqrt(width[~missing])).pdf(
+                row[~missing]
+            )
             unknown = [
-                stats.multivariate_normal(m, c + np.diag(width[hole])).pdf(centre[hole])
+                stats.multivariate_normal(m, c + np.diag(width[missing])).pdf(
+                    centre[missing]
+                )
                 for m, c in zip(means, spreads, strict=True)
             ]
             truth = known.prod() * (weights @ unknown)

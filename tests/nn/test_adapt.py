@@ -154,12 +154,12 @@ def test_complete_input_gives_the_same_and_holes_are_taken(model, density):
 
 
 def test_the_activation_is_inside_the_expectation(density):
-    """Not E[linear] and then the activation: the twin absorbs it, settings and all."""
+    """Not E[linear] and then the activation: the layer absorbs both, with settings."""
     model = Functional()
     adapted = lacunet.adapt(model, density)
-    twin = ExpectedLinear.from_linear(model.body, density, nn.LeakyReLU(0.3))
+    expected = ExpectedLinear.from_linear(model.body, density, nn.LeakyReLU(0.3))
     x = torch.tensor([[0.5, torch.nan, -1.0, torch.nan]])
-    torch.testing.assert_close(adapted(x), model.head(twin(x)))
+    torch.testing.assert_close(adapted(x), model.head(expected(x)))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_the_activation_is_inside_the_expectation(density):
 )
 def test_activation_behind_a_change_of_shape_is_found(model, density):
     adapted = lacunet.adapt(model, density)
-    (twin,) = (m for m in adapted.modules() if hasattr(m, "density"))
-    assert isinstance(twin.activation.known, (nn.ReLU, nn.Tanh))
+    (expected,) = (m for m in adapted.modules() if hasattr(m, "density"))
+    assert isinstance(expected.activation.known, (nn.ReLU, nn.Tanh))
 
 
 def test_class_and_methods_are_kept_where_modules_are_used_once(density):

@@ -170,11 +170,11 @@ def test_gradients_are_finite_on_mixed_batches(kind, activation):
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradcheck_of_the_input_where_it_is_observed(kind):
     layer = make_layer(kind, "gelu", hidden=2)
-    holes = torch.isnan(mixed_batch())
+    missing = torch.isnan(mixed_batch())
     x = mixed_batch().nan_to_num().requires_grad_()
 
     def forward(values):
-        return layer(values.masked_fill(holes, torch.nan))
+        return layer(values.masked_fill(missing, torch.nan))
 
     assert torch.autograd.gradcheck(forward, (x,))
 
@@ -296,11 +296,11 @@ def test_slopes_a_unit_meet_their_own_units():
     x = mixed_batch()
     linear = nn.Linear(4, 6, dtype=torch.float64)
     linear.load_state_dict({"weight": layer.weight, "bias": layer.bias})
-    twins = [
+    layers = [
         ExpectedLinear.from_linear(linear, layer.density, nn.LeakyReLU(slope))
         for slope in torch.linspace(0, 1, 6).tolist()
     ]
-    truth = [twin(x)[:, unit] for unit, twin in enumerate(twins)]
+    truth = [each(x)[:, unit] for unit, each in enumerate(layers)]
     torch.testing.assert_close(layer(x), torch.stack(truth, 1))
 
 

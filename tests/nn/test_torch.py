@@ -48,12 +48,12 @@ def test_state_dict_carries_everything(name):
 def test_deepcopy_is_independent(name):
     layer = make_layer(name)
     before = layer(make_batch(name)).detach()
-    twin = copy.deepcopy(layer)
+    copied = copy.deepcopy(layer)
     with torch.no_grad():
-        for parameter in twin.parameters():
+        for parameter in copied.parameters():
             parameter.mul_(0.5)
     assert torch.equal(layer(make_batch(name)), before)
-    assert not torch.allclose(twin(make_batch(name)), before)
+    assert not torch.allclose(copied(make_batch(name)), before)
 
 
 @pytest.mark.parametrize("kind", ["diag", "factor"])
