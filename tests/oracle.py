@@ -69,14 +69,14 @@ def conditional(row, components, gamma):
     means = components.means.detach().numpy().astype(np.float64)
     missing = np.isnan(row)
     seen = ~missing
-    joint, centres, spreads = [], [], []
+    joint, centres, covariances = [], [], []
     for weight, mean, covariance in zip(
         weights, means, dense_covariances(components), strict=True
     ):
         noisy = covariance[np.ix_(seen, seen)] + gamma * np.eye(seen.sum())
         regression = covariance[np.ix_(missing, seen)] @ np.linalg.inv(noisy)
         centres.append(mean[missing] + regression @ (row - mean)[seen])
-        spreads.append(
+        covariances.append(
             covariance[np.ix_(missing, missing)]
             - regression @ covariance[np.ix_(seen, missing)]
         )
@@ -86,19 +86,19 @@ def conditional(row, components, gamma):
             else 1.0
         )
         joint.append(weight * density)
-    return np.array(joint) / np.sum(joint), np.array(centres), np.array(spreads)
+    return np.array(joint) / np.sum(joint), np.array(centres), np.array(covariances)
 
 
 def draw_rows(row, components, gamma, n, seed=0):
     """Draw completions of one row from F_S, and the component of each."""
     rng = np.random.RandomState(seed)
-    weights, centres, spreads = conditional(row, components, gamma)
+    weights, centres, covariances = conditional(row, components, gamma)
     labels = rng.choice(len(weights), n, p=weights)
     rows = np.tile(row, (n, 1))
     missing = np.isnan(row)
     for k in range(len(weights)):
         chosen = labels == k
-        draws = rng.multivariate_normal(centres[k], spreads[k], chosen.sum())
+        draws = rng.multivariate_normal(centres[k], covariances[k], chosen.sum())
         rows[np.ix_(chosen, missing)] = draws
     return torch.tensor(rows), torch.tensor(labels)
 
@@ -135,38 +135,41 @@ def groups_of(components):
     start, probabilities = components.n_numeric, components.probabilities
     for size in components.sizes:
         first = start - components.n_numeric
-        share = probabilities[:, first : first + size].detach().numpy()
-        yield slice(start, start + size), share.astype(np.float64)
+        group = probabilities[:, first : first + size].detach().numpy()
+        yield slice(start, start + size), group.astype(np.float64)
         start += size
 
 
 def mixed_conditional(row, components, gamma):
     """Weights given all observed columns; moments of the missing numbers."""
     numeric = row[: components.n_numeric]
-    weights, centres, spreads = conditional(numeric, components.gaussian, gamma)
-    for columns, share in groups_of(components):
+    weights, centres, covariances = conditional(numeric, components.gaussian, gamma)
+    for columns, probabilities in groups_of(components):
         if not np.isnan(row[columns]).any():
-            level = int(np.argmax(row[columns]))
-            weights = weights * (share[:, level] + gamma / share.shape[1]) / (1 + gamma)
-    return weights / weights.sum(), centres, spreads
+            category = int(np.argmax(row[columns]))
+            n_categories = probabilities.shape[1]
+            likelihood = probabilities[:, category] + gamma / n_categories
+            weights = weights * likelihood / (1 + gamma)
+    return weights / weights.sum(), centres, covariances
 
 
 def draw_mixed(row, components, gamma, n, seed=0):
     """Draw completions of one row with categories, and the component of each."""
     rng = np.random.RandomState(seed)
-    weights, centres, spreads = mixed_conditional(row, components, gamma)
+    weights, centres, covariances = mixed_conditional(row, components, gamma)
     labels = rng.choice(len(weights), n, p=weights)
     rows = np.tile(row, (n, 1))
     missing = np.flatnonzero(np.isnan(row[: components.n_numeric]))
     for k in range(len(weights)):
         chosen = np.flatnonzero(labels == k)
         if len(missing):
-            draws = rng.multivariate_normal(centres[k], spreads[k], len(chosen))
+            draws = rng.multivariate_normal(centres[k], covariances[k], len(chosen))
             rows[np.ix_(chosen, missing)] = draws
-        for columns, share in groups_of(components):
+        for columns, probabilities in groups_of(components):
             if np.isnan(row[columns]).any():
-                levels = rng.choice(share.shape[1], len(chosen), p=share[k])
-                rows[chosen, columns] = np.eye(share.shape[1])[levels]
+                n_categories = probabilities.shape[1]
+                drawn = rng.choice(n_categories, len(chosen), p=probabilities[k])
+                rows[chosen, columns] = np.eye(n_categories)[drawn]
     return torch.tensor(rows), torch.tensor(labels)
 
 

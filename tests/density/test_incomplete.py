@@ -124,7 +124,7 @@ def test_steps_that_fall_are_not_returned(monkeypatch):
 
 @pytest.mark.parametrize("covariance_type", ["factor", "full"])
 def test_tiny_columns_do_not_stop_the_others(covariance_type):
-    """Columns far below reg_covar: it must not pile up in their missing share."""
+    """Columns far below reg_covar: it must not pile up in their missing fraction."""
     rng = np.random.RandomState(0)
     z = rng.randn(2000, 1)
     X = np.hstack([z, 2 * z + 0.1 * rng.randn(2000, 1), 1e-5 * rng.randn(2000, 10)])

@@ -91,8 +91,8 @@ def test_relu_layer_over_many_categories_is_close_to_monte_carlo():
     draws, _ = draw_mixed(x[0].numpy(), components, 0.3, 40_000)
     with torch.no_grad():
         truth, out = layer(draws), layer(x)[0]
-    spread = truth.std(0).clamp_min(1e-3)
-    assert ((truth.mean(0) - out).abs() / spread).max() < 0.05
+    deviation = truth.std(0).clamp_min(1e-3)
+    assert ((truth.mean(0) - out).abs() / deviation).max() < 0.05
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,7 +22,7 @@ def known_mixture(n=2000, *, missing=0.3, seed=0):
     rng = np.random.RandomState(seed)
     labels = rng.randint(3, size=n)
     numbers = CENTRES[labels] + rng.randn(n, 2)
-    groups = [draw_levels(share[labels], rng) for share in (FIRST, SECOND)]
+    groups = [draw_categories(each[labels], rng) for each in (FIRST, SECOND)]
     parts = [numbers[:, :1], numbers[:, 1:], *groups]
     for part in parts:
         part[rng.rand(n) < missing] = np.nan
@@ -31,10 +31,11 @@ def known_mixture(n=2000, *, missing=0.3, seed=0):
     return X
 
 
-def draw_levels(shares, rng):
-    """One-hot levels, one a row of probabilities."""
-    level = (rng.rand(len(shares), 1) > shares.cumsum(1)).sum(1)
-    return np.eye(shares.shape[1])[np.minimum(level, shares.shape[1] - 1)]
+def draw_categories(probabilities, rng):
+    """Draw one-hot categories, by a row of probabilities each."""
+    drawn = (rng.rand(len(probabilities), 1) > probabilities.cumsum(1)).sum(1)
+    n_categories = probabilities.shape[1]
+    return np.eye(n_categories)[np.minimum(drawn, n_categories - 1)]
 
 
 def mixture(n_components=3, **options):
@@ -96,8 +97,8 @@ def test_without_categories_it_is_the_gaussian_fit(kind, strategy, init):
 def test_tables_without_numbers_find_latent_classes(kind):
     rng = np.random.RandomState(0)
     labels = rng.randint(2, size=3000)
-    shares = np.array([[0.85, 0.1, 0.05], [0.1, 0.2, 0.7]])
-    groups = [draw_levels(shares[labels], rng) for _ in range(4)]
+    true = np.array([[0.85, 0.1, 0.05], [0.1, 0.2, 0.7]])
+    groups = [draw_categories(true[labels], rng) for _ in range(4)]
     for group in groups:
         group[rng.rand(3000) < 0.2] = np.nan
     how = mixture(2, covariance_type=kind, rank=3 if kind == "factor" else None)
@@ -105,7 +106,7 @@ def test_tables_without_numbers_find_latent_classes(kind):
     assert type(found.gaussian).__name__.lower().startswith(kind)
     probabilities = found.probabilities.numpy()
     order = probabilities[:, 0].argsort()[::-1]
-    np.testing.assert_allclose(probabilities[order], np.tile(shares, 4), atol=0.06)
+    np.testing.assert_allclose(probabilities[order], np.tile(true, 4), atol=0.06)
 
 
 def test_levels_missing_at_random_are_not_mistaken_for_rare():
@@ -113,12 +114,12 @@ def test_levels_missing_at_random_are_not_mistaken_for_rare():
     rng = np.random.RandomState(0)
     labels = rng.randint(2, size=4000)
     numbers = 5.0 * labels[:, None] + rng.randn(4000, 1)
-    levels = np.eye(2)[labels]
-    levels[(numbers[:, 0] > 2.5) & (rng.rand(4000) < 0.7)] = np.nan
-    found = fit_mixed(mixture(2), np.hstack([numbers, levels]), (2,)).components
-    share = (found.log_weights.exp() @ found.means)[-1].item()
-    assert np.nanmean(levels[:, 1]) < 0.3
-    assert share == pytest.approx(0.5, abs=0.03)
+    categories = np.eye(2)[labels]
+    categories[(numbers[:, 0] > 2.5) & (rng.rand(4000) < 0.7)] = np.nan
+    found = fit_mixed(mixture(2), np.hstack([numbers, categories]), (2,)).components
+    mean = (found.log_weights.exp() @ found.means)[-1].item()
+    assert np.nanmean(categories[:, 1]) < 0.3
+    assert mean == pytest.approx(0.5, abs=0.03)
 
 
 def test_one_component_counts_levels_and_a_pseudo_row():

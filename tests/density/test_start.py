@@ -26,9 +26,9 @@ def cells_of(x):
     return standardise(widen(split_cells(torch.from_numpy(x)), torch.zeros(())))
 
 
-def purity(shares, groups):
-    """Return the share of rows in the group that most of their cluster is of."""
-    labels = shares.argmax(1).numpy()
+def purity(responsibilities, groups):
+    """Return the fraction of rows in the group that most of their cluster is of."""
+    labels = responsibilities.argmax(1).numpy()
     most = [np.bincount(groups[labels == label]).max() for label in np.unique(labels)]
     return sum(most) / len(groups)
 
@@ -36,9 +36,9 @@ def purity(shares, groups):
 def test_rows_are_told_by_their_spread_where_distances_can_not():
     x, amplitude = signals()
     cells = cells_of(x)
-    shares = cluster_rows(cells, 3, np.random.RandomState(0))
-    refined = refine_responsibilities(cells, shares)
-    assert purity(shares, amplitude) < 0.75
+    responsibilities = cluster_rows(cells, 3, np.random.RandomState(0))
+    refined = refine_responsibilities(cells, responsibilities)
+    assert purity(responsibilities, amplitude) < 0.75
     assert purity(refined, amplitude) > 0.9
     torch.testing.assert_close(refined.sum(1), torch.ones(len(x), dtype=torch.float64))
 
@@ -56,14 +56,16 @@ def test_well_separated_clusters_stay_as_they_were():
     rng = np.random.RandomState(0)
     x = rng.randn(90, 3) + 20 * np.repeat(np.eye(3), 30, axis=0)
     cells = cells_of(x)
-    shares = cluster_rows(cells, 3, rng)
-    torch.testing.assert_close(refine_responsibilities(cells, shares), shares)
+    responsibilities = cluster_rows(cells, 3, rng)
+    torch.testing.assert_close(
+        refine_responsibilities(cells, responsibilities), responsibilities
+    )
 
 
 def test_a_row_without_a_value_and_an_empty_cluster_give_numbers():
     x = np.random.RandomState(0).randn(30, 3)
     x[0] = np.nan
     cells = cells_of(x)
-    shares = torch.zeros(30, 2, dtype=torch.float64)
-    shares[:, 0] = 1.0
-    assert refine_responsibilities(cells, shares).isfinite().all()
+    responsibilities = torch.zeros(30, 2, dtype=torch.float64)
+    responsibilities[:, 0] = 1.0
+    assert refine_responsibilities(cells, responsibilities).isfinite().all()

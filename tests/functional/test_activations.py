@@ -119,10 +119,10 @@ def test_gradients_are_finite_at_zero_variance(activation, dtype):
 def test_float32_is_finite_at_extreme_moments(activation, variance):
     expected, _ = activation
     mean = torch.tensor([-1e4, -50.0, 0.0, 50.0, 1e4], requires_grad=True)
-    spread = torch.full((5,), variance, requires_grad=True)
-    out = expected(mean, spread) + 0.0 * spread
+    variances = torch.full((5,), variance, requires_grad=True)
+    out = expected(mean, variances) + 0.0 * variances
     out.sum().backward()
-    for tensor in (out, mean.grad, spread.grad):
+    for tensor in (out, mean.grad, variances.grad):
         assert torch.isfinite(tensor).all()
 
 

@@ -36,9 +36,9 @@ def test_moments_of_components_match_dense_oracle(components):
     mean, variance = condition(x, components, gamma=GAMMA).component_moments()
     for i in INCOMPLETE:
         missing = torch.isnan(x[i])
-        _, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
+        _, centres, covariances = conditional(x[i].numpy(), components, GAMMA)
         np.testing.assert_allclose(mean[i][:, missing], centres, rtol=1e-9)
-        diagonals = np.diagonal(spreads, axis1=1, axis2=2)
+        diagonals = np.diagonal(covariances, axis1=1, axis2=2)
         np.testing.assert_allclose(variance[i][:, missing], diagonals, rtol=1e-9)
 
 
@@ -47,9 +47,9 @@ def test_mean_and_variance_are_those_of_the_mixture(components):
     mixture = condition(x, components, gamma=GAMMA)
     for i in INCOMPLETE:
         missing = torch.isnan(x[i])
-        weights, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
+        weights, centres, covariances = conditional(x[i].numpy(), components, GAMMA)
         mean = weights @ centres
-        squares = np.diagonal(spreads, axis1=1, axis2=2) + (centres - mean) ** 2
+        squares = np.diagonal(covariances, axis1=1, axis2=2) + (centres - mean) ** 2
         np.testing.assert_allclose(mixture.mean()[i, missing], mean, rtol=1e-9)
         np.testing.assert_allclose(
             mixture.variance()[i, missing], weights @ squares, rtol=1e-8
@@ -144,8 +144,8 @@ def test_samples_have_the_covariance_of_the_missing_cells(components):
     draws = condition(x, one, gamma=GAMMA).sample(
         60_000, torch.Generator().manual_seed(0)
     )
-    _, _, spreads = conditional(x[0].numpy(), one, GAMMA)
-    np.testing.assert_allclose(np.cov(draws[:, 0, 1:3].T), spreads[0], atol=0.06)
+    _, _, covariances = conditional(x[0].numpy(), one, GAMMA)
+    np.testing.assert_allclose(np.cov(draws[:, 0, 1:3].T), covariances[0], atol=0.06)
 
 
 def test_same_generator_gives_the_same_samples(components):

@@ -1,4 +1,4 @@
-"""Draws that are spread evenly: their law, their error, and what they depend on."""
+"""Quasi-random draws: their distribution, their error, and what they depend on."""
 
 import pytest
 import torch
@@ -143,8 +143,8 @@ def test_many_columns_are_drawn():
 
 def test_noise_stays_inside_the_open_cube():
     for seed in range(50):
-        share, noise = _mixture.quasi_noise(64, 5, seed)
-        assert 0.0 < share.min() <= share.max() < 1.0
+        uniform, noise = _mixture.quasi_noise(64, 5, seed)
+        assert 0.0 < uniform.min() <= uniform.max() < 1.0
         assert torch.isfinite(noise).all()
 
 

@@ -1,4 +1,4 @@
-"""Categories in the density: enumeration of levels, Monte Carlo, limits, refusals."""
+"""Categorical columns: enumeration of categories, Monte Carlo, limits, refusals."""
 
 from itertools import product
 
@@ -46,17 +46,17 @@ def any_shape(request):
 
 
 def completions(row, components):
-    """Every way to fill the missing levels of one row, with its probabilities."""
+    """Every way to fill the missing categories of one row, with its probabilities."""
     choices = [
-        [(columns, level, share[:, level]) for level in range(share.shape[1])]
-        for columns, share in groups_of(components)
+        [(columns, k, group[:, k]) for k in range(group.shape[1])]
+        for columns, group in groups_of(components)
         if np.isnan(row[columns]).any()
     ]
     for chosen in product(*choices):
         filled, probability = row.copy(), np.ones(len(components.log_weights))
-        for columns, level, share in chosen:
-            filled[columns] = np.eye(columns.stop - columns.start)[level]
-            probability = probability * share
+        for columns, category, factor in chosen:
+            filled[columns] = np.eye(columns.stop - columns.start)[category]
+            probability = probability * factor
         yield filled, probability
 
 
@@ -87,36 +87,36 @@ def test_base_class_moments_agree_with_the_short_cuts(any_shape):
     means, variances = mixture.component_moments()
     weights = mixture.weights[..., None]
     mean = (weights * means).sum(1)
-    spread = (weights * (variances + (means - mean[:, None]).square())).sum(1)
+    variance = (weights * (variances + (means - mean[:, None]).square())).sum(1)
     missing = torch.isnan(x)
     torch.testing.assert_close(mixture.mean()[missing], mean[missing])
-    torch.testing.assert_close(mixture.variance()[missing], spread[missing])
+    torch.testing.assert_close(mixture.variance()[missing], variance[missing])
 
 
-def test_affine_moments_match_enumeration_of_levels(components):
+def test_affine_moments_match_enumeration_of_categories(components):
     x, first = mixed_rows(), components.n_numeric
     weight = torch.tensor(np.random.RandomState(3).randn(5, x.shape[1]))
     mean, variance = affine_moments(
         condition(x, components, gamma=GAMMA), weight, torch.ones(5).double()
     )
     for i, row in enumerate(x.numpy()):
-        weights, centres, spreads = mixed_conditional(row, components, GAMMA)
+        weights, centres, covariances = mixed_conditional(row, components, GAMMA)
         missing = np.isnan(row[:first])
         w = weight.numpy()[:, :first]
         known = 1.0 + w[:, ~missing] @ row[:first][~missing]
-        filled, shares = zip(*completions(row, components), strict=True)
+        filled, chances = zip(*completions(row, components), strict=True)
         pushed = np.array(filled)[:, first:] @ weight.numpy()[:, first:].T
-        share = np.array(shares)  # (completions, components)
-        by_level = share.T @ pushed
-        spread = share.T @ pushed**2 - by_level**2
+        probability = np.array(chances)  # (completions, components)
+        category_mean = probability.T @ pushed
+        category_variance = probability.T @ pushed**2 - category_mean**2
         np.testing.assert_allclose(
-            mean[i], known + centres @ w[:, missing].T + by_level
+            mean[i], known + centres @ w[:, missing].T + category_mean
         )
-        gauss = np.einsum("hd,kde,he->kh", w[:, missing], spreads, w[:, missing])
-        np.testing.assert_allclose(variance[i], gauss + spread, atol=1e-12)
+        gauss = np.einsum("hd,kde,he->kh", w[:, missing], covariances, w[:, missing])
+        np.testing.assert_allclose(variance[i], gauss + category_variance, atol=1e-12)
 
 
-def test_rbf_matches_enumeration_of_levels(any_shape):
+def test_rbf_matches_enumeration_of_categories(any_shape):
     components, x = any_shape
     rng, first = np.random.RandomState(5), components.n_numeric
     centres, widths = rng.randn(4, x.shape[1]), rng.uniform(0.3, 2.0, (4, x.shape[1]))
@@ -124,19 +124,19 @@ def test_rbf_matches_enumeration_of_levels(any_shape):
     out = expected_rbf(mixture, torch.tensor(centres), torch.tensor(widths))
     for i in (0, 1, 3, 4):
         row = x[i].numpy()
-        weights, means, spreads = mixed_conditional(row, components, GAMMA)
+        weights, means, covariances = mixed_conditional(row, components, GAMMA)
         missing = np.isnan(row[:first])
         for unit, (centre, width) in enumerate(zip(centres, widths, strict=True)):
             total = 0.0
-            for filled, share in completions(row, components):
+            for filled, probability in completions(row, components):
                 seen = np.append(~missing, np.full(len(row) - first, True))
                 known = stats.norm(centre, np.sqrt(width)).pdf(filled)[seen].prod()
                 gap, extra = centre[:first][missing], np.diag(width[:first][missing])
                 unknown = [
                     stats.multivariate_normal(m, c + extra).pdf(gap) if len(gap) else 1
-                    for m, c in zip(means, spreads, strict=True)
+                    for m, c in zip(means, covariances, strict=True)
                 ]
-                total += known * (weights * share) @ unknown
+                total += known * (weights * probability) @ unknown
             assert out[i, unit].item() == pytest.approx(total, rel=1e-8)
 
 
@@ -153,9 +153,9 @@ def test_log_likelihood_is_that_of_the_observed_cells(components):
     x = mixed_rows()
     out = log_likelihood(x, components)
     assert out[3].item() == pytest.approx(0.0, abs=1e-12)
-    x[1, : components.n_numeric] = torch.nan  # a row of levels alone: 0 and 0
-    share = components.probabilities[:, 0] * components.probabilities[:, 2]
-    truth = (components.log_weights.exp() * share).sum().log()
+    x[1, : components.n_numeric] = torch.nan  # a row of categories alone: 0 and 0
+    likelihood = components.probabilities[:, 0] * components.probabilities[:, 2]
+    truth = (components.log_weights.exp() * likelihood).sum().log()
     assert log_likelihood(x, components)[1].item() == pytest.approx(truth.item())
 
 
@@ -226,9 +226,9 @@ def test_gamma_of_a_category_is_the_mean_of_its_columns(components):
     x = mixed_rows()
     noise = torch.tensor([0.1, 0.2, 0.3, 0.5, 0.5, 1.0, 2.0, 3.0]).double()
     blurred = condition(x, components, gamma=noise)
-    level = torch.tensor([0.1, 0.2, 0.3, 0.5, 0.5, 2.0, 2.0, 2.0]).double()
+    gamma = torch.tensor([0.1, 0.2, 0.3, 0.5, 0.5, 2.0, 2.0, 2.0]).double()
     torch.testing.assert_close(
-        blurred.weights, condition(x, components, gamma=level).weights
+        blurred.weights, condition(x, components, gamma=gamma).weights
     )
     noise[3:5] = 1e14  # as good as missing
     without = x.clone()

@@ -25,11 +25,11 @@ def test_affine_moments_match_dense_oracle(components, hidden):
     mean, variance = affine_moments(condition(x, components, gamma=GAMMA), weight, bias)
     for i in (0, 2, 4, 6, 7):
         missing = np.isnan(x[i].numpy())
-        _, centres, spreads = conditional(x[i].numpy(), components, GAMMA)
+        _, centres, covariances = conditional(x[i].numpy(), components, GAMMA)
         inside = weight.numpy()[:, missing]
         known = weight.numpy()[:, ~missing] @ x[i].numpy()[~missing] + bias.numpy()
         np.testing.assert_allclose(mean[i], known + centres @ inside.T, rtol=1e-8)
-        truth = np.einsum("hd,kde,he->kh", inside, spreads, inside)
+        truth = np.einsum("hd,kde,he->kh", inside, covariances, inside)
         np.testing.assert_allclose(variance[i], truth, rtol=1e-8)
 
 
@@ -42,11 +42,11 @@ def test_affine_moments_of_complete_rows_are_the_linear_map(components):
 
 
 @pytest.mark.parametrize("rows", [3, 50])
-@pytest.mark.parametrize("share", [0.1, 1.0])  # of columns with something missing
-def test_forms_of_the_masked_product_agree(rows, share):
+@pytest.mark.parametrize("fraction", [0.1, 1.0])  # of columns with something missing
+def test_forms_of_the_masked_product_agree(rows, fraction):
     rng = torch.Generator().manual_seed(0)
     missing = (torch.rand(rows, 20, generator=rng) < 0.5).double()
-    missing[:, int(20 * share) :] = 0.0
+    missing[:, int(20 * fraction) :] = 0.0
     weight = torch.randn(8, 20, generator=rng, dtype=torch.float64)
     tables = torch.randn(3, 20, generator=rng, dtype=torch.float64)
     out = masked_products(missing, weight, tables)

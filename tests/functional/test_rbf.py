@@ -36,7 +36,7 @@ def test_matches_theorem_on_dense_oracle(components, units):
     out = expected_rbf(condition(x, components, gamma=GAMMA), *units)
     for i in (0, 2, 3, 7):
         row, missing = x[i].numpy(), np.isnan(x[i].numpy())
-        weights, means, spreads = conditional(row, components, GAMMA)
+        weights, means, covariances = conditional(row, components, GAMMA)
         for unit, (centre, width) in enumerate(zip(centres, variances, strict=True)):
             known = stats.norm(centre[~missing], np.sqrt(width[~missing])).pdf(
                 row[~missing]
@@ -45,7 +45,7 @@ def test_matches_theorem_on_dense_oracle(components, units):
                 stats.multivariate_normal(m, c + np.diag(width[missing])).pdf(
                     centre[missing]
                 )
-                for m, c in zip(means, spreads, strict=True)
+                for m, c in zip(means, covariances, strict=True)
             ]
             truth = known.prod() * (weights @ unknown)
             assert out[i, unit].item() == pytest.approx(truth, rel=1e-8)
@@ -73,8 +73,8 @@ def test_matches_monte_carlo(components, units):
 def test_normalised_responses_are_shares_of_the_sum(components, units):
     mixture = condition(mixed_batch(), components, gamma=GAMMA)
     raw = expected_rbf(mixture, *units)
-    shares = expected_rbf(mixture, *units, normalise=True)
-    torch.testing.assert_close(shares, raw / raw.sum(1, keepdim=True))
+    normalised = expected_rbf(mixture, *units, normalise=True)
+    torch.testing.assert_close(normalised, raw / raw.sum(1, keepdim=True))
 
 
 @pytest.mark.parametrize("kind", ["diag", "factor"])
@@ -84,14 +84,14 @@ def test_far_away_rows_in_many_dimensions_have_finite_shares_and_gradients(kind)
     centres.requires_grad_()
     x = torch.full((2, 784), 1e5)
     x[0, :100] = torch.nan
-    shares = expected_rbf(
+    normalised = expected_rbf(
         condition(x, components, gamma=0.1),
         centres,
         torch.full((6, 784), 1e-3),
         normalise=True,
     )
-    shares[:, 0].sum().backward()
-    torch.testing.assert_close(shares.sum(1), torch.ones(2))
+    normalised[:, 0].sum().backward()
+    torch.testing.assert_close(normalised.sum(1), torch.ones(2))
     assert torch.isfinite(centres.grad).all()
 
 

@@ -48,7 +48,7 @@ def test_weights_start_as_those_of_a_linear_layer_and_biases_at_zero():
 
 
 def test_each_network_is_a_network_of_its_own():
-    """By hand: its share of the first layer, then its own weights."""
+    """By hand: its units of the first layer, then its own weights."""
     ensemble, x = make_ensemble(), rows()
     responses = ensemble.first(x).split(5, 1)
     for network, out in enumerate(ensemble(x)):
