@@ -36,7 +36,7 @@ def relative_links(page: Path) -> list[str]:
 
 
 def is_broken(page: Path, target: str) -> bool:
-    """Tell whether a relative link on a page leads nowhere."""
+    """Check whether a relative link on a page leads nowhere."""
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     if not file.exists():
