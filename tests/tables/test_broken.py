@@ -7,7 +7,7 @@ import pytest
 from own_tables import read, save
 
 from lacunet.exceptions import LacunetError, TableError
-from lacunet.tables import _raw, open_table, write_filled
+from lacunet.tables import _scanner, open_table, write_filled
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_broken_files_get_a_message_of_their_own(tmp_path, data, message):
 
 
 def test_a_quote_that_is_never_closed_is_not_read_to_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(_raw, "MOST_BYTES", 2**12)
+    monkeypatch.setattr(_scanner, "MOST_BYTES", 2**12)
     with pytest.raises(TableError, match="not closed in the row from line 3"):
         read(tmp_path, 'a,b\n1,2\n"3,4\n' + "5,6\n" * 2**19)
 

@@ -2,7 +2,7 @@ import pytest
 from own_tables import describe, read
 
 from lacunet.tables import _csv
-from lacunet.tables._booleans import spell_booleans
+from lacunet.tables._values import spell_booleans
 
 MANY = 30
 

@@ -5,7 +5,7 @@ from own_tables import describe, fill, read, save
 
 from lacunet.exceptions import TableError
 from lacunet.tables import ReadOptions, Schema, SchemaColumn, open_table
-from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST, DateSurvey
+from lacunet.tables._values import DAY_FIRST, MONTH_FIRST, DateSurvey
 
 
 def survey(*blocks, order=None):

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from own_tables import describe, fill, read
 
-from lacunet.tables._markers import MARKERS, Markers, trim
+from lacunet.tables._values import MARKERS, Markers, trim
 
 
 def found(texts, *named, **more):

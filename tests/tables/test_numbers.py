@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lacunet.tables._numbers import (
+from lacunet.tables._values import (
     NumberStyle,
     NumberSurvey,
     find_no_numbers,

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from lacunet.tables import _scanner
-from lacunet.tables._raw import scan_rows
-from lacunet.tables._scanner import count_lines, find_cells, first_line_end
+from lacunet.tables._scanner import count_lines, find_cells, first_line_end, scan_rows
 
 ALPHABETS = ["ab,\n", 'a,"\n', 'a ,"\n\r', 'ż;"\r\n ', '"\n,', "a\r,"]
 

@@ -2,7 +2,7 @@ import pytest
 from own_tables import describe, read, save
 
 from lacunet.exceptions import TableError
-from lacunet.tables import ReadOptions, _sniffing, open_table
+from lacunet.tables import ReadOptions, _csv, open_table
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -58,7 +58,7 @@ def test_names_are_stripped_and_columns_without_get_one(tmp_path):
 
 
 def test_a_first_line_longer_than_the_sample_is_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(_sniffing, "SAMPLE", 16)
+    monkeypatch.setattr(_csv, "SAMPLE", 16)
     names = [f"column {place}" for place in range(30)]
     text = "\n" + ";".join(names) + "\n" + ";".join(["1"] * 30) + "\n"
     assert read(tmp_path, text).columns.tolist() == names

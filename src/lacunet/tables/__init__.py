@@ -3,14 +3,11 @@
 from lacunet._output import open_output
 from lacunet.tables._columns import ColumnInfo, Notice
 from lacunet.tables._file import TableFile, open_table
-from lacunet.tables._filling import FillCount
-from lacunet.tables._format import FileFormat
-from lacunet.tables._model_table import ModelTable
+from lacunet.tables._filling import FillCount, write_draws, write_filled
 from lacunet.tables._options import ReadOptions
-from lacunet.tables._predictions import predict_rows
-from lacunet.tables._rows import write_rows
-from lacunet.tables._schema import Match, Schema, SchemaColumn
-from lacunet.tables._writing_back import write_draws, write_filled
+from lacunet.tables._rows import predict_rows, write_rows
+from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
+from lacunet.tables._source import FileFormat
 
 __all__ = [
     "ColumnInfo",

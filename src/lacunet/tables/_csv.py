@@ -1,50 +1,144 @@
 """Tables in CSV, read in blocks."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._booleans import read_booleans
-from lacunet.tables._columns import ColumnInfo
-from lacunet.tables._dates import DAY_FIRST, MONTH_FIRST
-from lacunet.tables._describing import check_date, check_number, describe, find_kind
-from lacunet.tables._format import FileFormat
-from lacunet.tables._grid import TextGrid
-from lacunet.tables._markers import MARKERS, Markers, trim
-from lacunet.tables._numbers import read_floats, read_integers
+from lacunet.tables._columns import (
+    ColumnInfo,
+    TextColumn,
+    check_date,
+    check_number,
+    describe,
+    find_kind,
+    survey,
+)
 from lacunet.tables._options import ReadOptions
-from lacunet.tables._raw import RawRows, scan_rows
-from lacunet.tables._scanner import Bools, count_lines, first_line_end
-from lacunet.tables._sniffing import read_header
-from lacunet.tables._source import Source
-from lacunet.tables._survey import TextColumn, survey
-from lacunet.tables._text import find_encoding, read_chunks
-from lacunet.tables._wanted import TYPES, Form, Wanted, make_table
+from lacunet.tables._scanner import (
+    MOST_BYTES,
+    Bools,
+    Cells,
+    RawRows,
+    TextGrid,
+    count_lines,
+    find_cells,
+    first_line_end,
+    is_blank,
+    open_quote,
+    scan_rows,
+)
+from lacunet.tables._selection import TYPES, Form, Wanted, make_table
+from lacunet.tables._source import (
+    FileFormat,
+    Source,
+    check_text,
+    find_encoding,
+    read_chunks,
+)
+from lacunet.tables._values import (
+    DAY_FIRST,
+    MARKERS,
+    MONTH_FIRST,
+    Markers,
+    read_booleans,
+    read_floats,
+    read_integers,
+    trim,
+)
+
+SEPARATORS = (",", ";", "\t", "|")
+SAMPLE = 2**18  # bytes to guess by
+
+
+class Header(NamedTuple):
+    """The beginning of a CSV file."""
+
+    separator: str
+    names: tuple[str, ...]
+    data: bytes
+
+
+def read_header(chunks: Iterator[bytes], options: ReadOptions, source: str) -> Header:
+    """Read the first line, and guess the separator by the lines that follow."""
+    candidates = SEPARATORS if options.sep is None else (options.sep,)
+    data, final = b"", False
+    while True:
+        chunk = next(chunks, None)
+        final = chunk is None
+        data += chunk or b""
+        if not final and len(data) < SAMPLE:
+            continue
+        guesses = {sep: find_cells(data, sep, final=final) for sep in candidates}
+        separator = max(candidates, key=lambda sep: _rate(guesses[sep]))
+        header = _first_row(guesses[separator], data, separator, source)
+        if header is not None:
+            return header
+        if final or len(data) > MOST_BYTES:
+            raise _no_header(data, source)
+
+
+def _rate(cells: Cells) -> tuple[float, int]:
+    """Tell how many rows have as many cells as the first, and how many cells it has."""
+    sizes = cells.sizes[~is_blank(cells)]
+    if not len(sizes) or sizes[0] < 2:
+        return 0.0, 0
+    return float(np.mean(sizes == sizes[0])), int(sizes[0])
+
+
+def _first_row(cells: Cells, data: bytes, separator: str, source: str) -> Header | None:
+    """Return the first row that is not blank, if there is a whole one."""
+    rows = np.flatnonzero(~is_blank(cells))
+    if not len(rows):
+        return None
+    check_text(data[: cells.n_bytes], 1, source)
+    row = int(rows[0])
+    stop = int(cells.row_stops[row])
+    start = stop - int(cells.sizes[row])
+    is_last = row + 1 == len(cells.row_stops)
+    end = cells.n_bytes if is_last else int(cells.starts[stop])
+    texts = cells.texts[start:stop].to_pylist()
+    return Header(separator, _name(texts), data[:end])
+
+
+def _name(texts: list[str]) -> tuple[str, ...]:
+    # A column without a name is called as pandas calls it.
+    stripped = [text.strip() for text in texts]
+    return tuple(name or f"Unnamed: {place}" for place, name in enumerate(stripped))
+
+
+def check_names(names: tuple[str, ...], source: str) -> None:
+    """Refuse columns that share a name."""
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        places = [str(place + 1) for place, each in enumerate(names) if each == name]
+        msg = (
+            f"Got the name {shorten(name)!r} for columns {' and '.join(places[:3])} of "
+            f"{source}, but expected a name for each column. Rename one, or leave them "
+            f"out with --drop {shorten(name)!r}."
+        )
+        raise TableError(msg)
+
+
+def _no_header(data: bytes, source: str) -> TableError:
+    if data.strip():
+        return open_quote(data, 1, source)
+    return TableError(f"Got {source}, which has no text, but expected a table.")
+
 
 _LEAST_CHUNK, _MOST_CHUNK = 2**20, 2**24  # bytes that are read at once
 _BYTES_A_COLUMN = 4096  # of a chunk, so that wide tables have some rows in it
 
 
 class CsvReader:
-    """A table in CSV.
-
-    Parameters
-    ----------
-    source : Source
-    options : ReadOptions
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns.
-    header : Header
-    encoding : Encoding
-    """
+    """A table in CSV."""
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self._source = source
@@ -80,16 +174,7 @@ class CsvReader:
         return first.n_missing + first.n_observed
 
     def infos(self, places: Sequence[int]) -> tuple[ColumnInfo, ...]:
-        """Return what is known of some columns.
-
-        Parameters
-        ----------
-        places : sequence of int
-
-        Returns
-        -------
-        tuple of ColumnInfo
-        """
+        """Return what is known of some columns."""
         named = set(self._options.categorical)
         columns = [self.columns[place] for place in places]
         return tuple(
@@ -97,33 +182,13 @@ class CsvReader:
         )
 
     def tables(self, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
-        """Read columns, in blocks of any size.
-
-        Parameters
-        ----------
-        wanted : sequence of Wanted
-            That ``check`` has seen.
-
-        Yields
-        ------
-        Table
-        """
+        """Read columns, in blocks of any size."""
         for rows in filter(len, self.scan()):
             grid, _ = self.split(rows)
             yield make_table(self.convert(grid, wanted), wanted)
 
     def scan(self, *, exact: bool = False) -> Iterator[RawRows]:
-        """Find the rows, block by block.
-
-        Parameters
-        ----------
-        exact : bool, default=False
-            Whether to refuse what could not be written back as it was.
-
-        Yields
-        ------
-        RawRows
-        """
+        """Find the rows, block by block."""
         n_columns = len(self.names)
         size = min(max(_LEAST_CHUNK, _BYTES_A_COLUMN * n_columns), _MOST_CHUNK)
         chunks = read_chunks(self._source, self.encoding, size=size, exact=exact)
@@ -136,18 +201,7 @@ class CsvReader:
         )
 
     def split(self, rows: RawRows) -> tuple[TextGrid, Bools]:
-        """Return what cells say, and which of them are holes.
-
-        Parameters
-        ----------
-        rows : RawRows
-
-        Returns
-        -------
-        grid : TextGrid
-            Null where a value is missing.
-        holes : ndarray of bool of shape (rows, columns)
-        """
+        """Return what cells say, and which of them are holes."""
         texts = trim(rows.texts)
         holes = self._markers.find(texts)
         if holes.any():
@@ -156,27 +210,12 @@ class CsvReader:
         return grid, holes.reshape(grid.shape)
 
     def convert(self, grid: TextGrid, wanted: Sequence[Wanted]) -> list[pa.Array]:
-        """Read texts as what they are wanted for.
-
-        Parameters
-        ----------
-        grid : TextGrid
-        wanted : sequence of Wanted
-
-        Returns
-        -------
-        list of Array of shape (rows,)
-        """
+        """Read texts as what they are wanted for."""
         numbers = self._convert_numbers(grid, wanted)
         return [self._convert_one(grid, each, numbers) for each in wanted]
 
     def check(self, wanted: Sequence[Wanted]) -> None:
-        """Refuse what can't be read as what it is wanted for, before any work.
-
-        Parameters
-        ----------
-        wanted : sequence of Wanted
-        """
+        """Refuse what can't be read as what it is wanted for, before any work."""
         for each in wanted:
             if each.place is None:
                 continue

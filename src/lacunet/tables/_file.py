@@ -1,4 +1,4 @@
-"""A table in a file: opened, looked at, read whole or in blocks."""
+"""A table in a file: opened, described, read whole or in blocks."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,25 +6,24 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lacunet.exceptions import TableError
-from lacunet.tables._columns import ColumnInfo
-from lacunet.tables._csv import CsvReader
-from lacunet.tables._csv_filling import fill_csv
-from lacunet.tables._filling import Fill, FillCount, Job
-from lacunet.tables._format import FileFormat
-from lacunet.tables._kept import as_typed_frame, keep_csv, keep_parquet
+from lacunet.tables._columns import ColumnInfo, TextColumn, find_kind
+from lacunet.tables._csv import CsvReader, check_names
+from lacunet.tables._filling import Fill, FillCount, Job, fill_csv, fill_parquet
 from lacunet.tables._options import ReadOptions, check_known
 from lacunet.tables._parquet import ParquetReader
-from lacunet.tables._parquet_filling import fill_parquet
+from lacunet.tables._scanner import TextGrid
 from lacunet.tables._schema import Match, Schema, match_names
-from lacunet.tables._sniffing import check_names
-from lacunet.tables._source import Source
-from lacunet.tables._wanted import (
+from lacunet.tables._selection import (
+    TYPES,
+    Form,
     Wanted,
     as_frame,
     find_unseen,
@@ -32,9 +31,62 @@ from lacunet.tables._wanted import (
     want_all,
     want_schema,
 )
+from lacunet.tables._source import FileFormat, Source
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def keep_csv(
+    reader: CsvReader, names: Sequence[str], *, typed: bool
+) -> Iterator[pa.Table]:
+    """Read columns of a CSV file as the texts that stand there."""
+    places = [reader.names.index(name) for name in names]
+    forms = [_form_of(reader.columns[each]) if typed else "text" for each in places]
+    wanted = [
+        Wanted(*each)
+        for each in zip(names, places, forms, strict=True)
+        if each[2] != "text"
+    ]
+    schema = pa.schema(
+        [(name, TYPES[form]) for name, form in zip(names, forms, strict=True)]
+    )
+    for rows in filter(len, reader.scan()):
+        texts = TextGrid(rows.texts, len(reader.names))
+        read = iter(reader.convert(reader.split(rows)[0], wanted) if wanted else [])
+        arrays = [
+            _as_text(texts.column(place), typed=typed) if form == "text" else next(read)
+            for place, form in zip(places, forms, strict=True)
+        ]
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def keep_parquet(reader: ParquetReader, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Read columns of a Parquet file in the types that they have there."""
+    with reader.open() as file:
+        for batch in reader.batches(file, columns=[*names]):
+            yield pa.Table.from_batches([batch]).select([*names])
+
+
+def as_typed_frame(table: pa.Table) -> Any:
+    """Return a table as a frame in the types of Arrow: no value becomes another."""
+    return table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+
+
+def _form_of(column: TextColumn) -> Form:
+    kind, numbers = find_kind(column), column.numbers
+    if kind == "boolean":
+        return "boolean"
+    if kind in ("integer", "number") and numbers.is_exact and not numbers.is_padded:
+        return "integer" if kind == "integer" else "number"
+    return "text"
+
+
+def _as_text(texts: pa.StringArray, *, typed: bool) -> pa.StringArray:
+    if not typed:
+        return texts
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+
 
 _CELLS = 2**20  # of a block, if nobody says how large it is to be
 

@@ -65,16 +65,7 @@ class ReadOptions:
 
 
 def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
-    """Refuse names that no column has.
-
-    Parameters
-    ----------
-    chosen : sequence of str
-    names : sequence of str
-        Of the columns.
-    what : str
-        Where the choice was made.
-    """
+    """Refuse names that no column has."""
     unknown = sorted(set(chosen) - set(names))
     if not unknown:
         return

@@ -1,25 +1,269 @@
 """Tables in Parquet, read in batches."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
+from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._columns import ColumnInfo, quote_name
-from lacunet.tables._format import FileFormat
-from lacunet.tables._markers import Markers
+from lacunet.tables._columns import (
+    LEAST_ROWS,
+    ColumnInfo,
+    Counting,
+    Distinct,
+    Kind,
+    Notice,
+    names_rows,
+    notice_constant,
+    notice_digits,
+    notice_empty,
+    notice_id,
+    quote_name,
+)
 from lacunet.tables._options import ReadOptions
 from lacunet.tables._scanner import Bools
-from lacunet.tables._source import Source
-from lacunet.tables._typed import TypedColumn
-from lacunet.tables._types import advise, find_holes, flatten, kind_of, read_as
-from lacunet.tables._wanted import TYPES, Wanted, make_table
+from lacunet.tables._selection import TYPES, Form, Wanted, make_table
+from lacunet.tables._source import FileFormat, Source
+from lacunet.tables._values import (
+    EXACT,
+    STAMP,
+    Markers,
+    find_no_numbers,
+    read_booleans,
+    read_floats,
+    trim,
+)
+
+_ADVICE = (
+    (pt.is_nested, "give its elements columns of their own"),
+    (pt.is_duration, "make it a number, such as its days or seconds"),
+    (pt.is_time, "make it a number, such as the hours since midnight"),
+    (pt.is_binary, "decode it to texts"),
+)
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Tell whether a type is one of texts."""
+    return bool(
+        pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_)
+    )
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Tell whether a type is one of numbers."""
+    return bool(pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_))
+
+
+def is_date(type_: pa.DataType) -> bool:
+    """Tell whether a type is one of dates."""
+    return bool(pt.is_date(type_) or pt.is_timestamp(type_))
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    """Return what a column of this type is."""
+    if pt.is_dictionary(type_):
+        inner = kind_of(type_.value_type)
+        return inner if inner in ("unsupported", "empty", "boolean") else "category"
+    if is_number(type_):
+        return "integer" if pt.is_integer(type_) else "number"
+    if pt.is_boolean(type_):
+        return "boolean"
+    if is_text(type_):
+        return "category"
+    if is_date(type_):
+        return "date"
+    return "empty" if pt.is_null(type_) else "unsupported"
+
+
+def value_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of the values; that of its levels, if it has a dictionary."""
+    return type_.value_type if pt.is_dictionary(type_) else type_
+
+
+def advise(name: str, type_: pa.DataType) -> str:
+    """Return what can be done about a column of a type that is not supported."""
+    advice = [text for test, text in _ADVICE if test(value_type(type_))]
+    other = advice[0] if advice else "make it numbers, texts or dates"
+    return (
+        f"It has the type {shorten(str(type_), 30)}: {other}, or leave it out with "
+        f"--drop {quote_name(name)}."
+    )
+
+
+def flatten(array: pa.Array) -> pa.Array:
+    """Return an array without dictionary, and texts in one type."""
+    flat = array.dictionary_decode() if pt.is_dictionary(array.type) else array
+    if is_text(flat.type):
+        return flat.cast(pa.string())
+    return flat.cast(pa.float32()) if pt.is_float16(flat.type) else flat
+
+
+def find_holes(array: pa.Array, markers: Markers) -> Bools:
+    """Return where values are missing."""
+    holes: Bools = np.array(array.is_null(), dtype=bool)
+    if is_number(array.type):
+        own = array if pt.is_float32(array.type) else as_floats(array)
+        holes |= markers.find_numbers(own.to_numpy(zero_copy_only=False))
+    elif is_text(array.type):
+        holes |= markers.find(trim(array))
+    return holes
+
+
+def read_as(array: pa.Array, form: Form, name: str, first_row: int) -> pa.Array:
+    """Read values as what they are wanted for."""
+    type_ = array.type
+    if pt.is_null(type_):
+        return pa.nulls(len(array), TYPES[form])
+    if form == "text" and kind_of(type_) != "unsupported":
+        return _as_texts(array)
+    if form in ("number", "integer") and (is_number(type_) or is_text(type_)):
+        values = _as_numbers(array, name, first_row)
+        return values if form == "number" else array.cast(pa.int64())
+    if form == "boolean" and (is_number(type_) or is_text(type_)):
+        return read_booleans(_as_texts(array))
+    if form == "date" and is_date(type_):
+        return _as_dates(array)
+    if form != kind_of(type_):
+        raise _mismatch(array, form, name)
+    return array
+
+
+def _as_texts(array: pa.Array) -> pa.StringArray:
+    if is_text(array.type):
+        return trim(array)
+    # 1.0 is 1: in a column with holes, pandas makes floats of integers.
+    return pc.replace_substring_regex(array.cast(pa.string()), r"\.0$", "")
+
+
+def _as_numbers(array: pa.Array, name: str, first_row: int) -> pa.DoubleArray:
+    if is_text(array.type):
+        texts = trim(array)
+        values = read_floats(texts)
+        if values is None:
+            place = int(find_no_numbers(texts)[0])
+            raise _no_number(texts[place].as_py(), name, first_row + place)
+    else:
+        values = as_floats(array)
+    infinite = pc.fill_null(pc.is_inf(values), False)
+    if pc.any(infinite).as_py():
+        place = pc.index(infinite, True).as_py()
+        msg = (
+            f"Got {values[place].as_py()} in row {first_row + place} of column "
+            f"{quote_name(name)}, but expected finite numbers. Count it as missing "
+            f"with --missing {values[place].as_py()}."
+        )
+        raise TableError(msg)
+    return values
+
+
+def as_floats(array: pa.Array) -> pa.DoubleArray:
+    return array.cast(pa.float64(), safe=False)
+
+
+def _as_dates(array: pa.Array) -> pa.TimestampArray:
+    """Return dates without a zone, in UTC."""
+    zone = getattr(array.type, "tz", None)
+    return array.cast(pa.timestamp("us", zone), safe=False).view(STAMP)
+
+
+def _no_number(text: str, name: str, row: int) -> TableError:
+    msg = (
+        f"Got {shorten(text)!r} in row {row} of column {quote_name(name)}, but "
+        f'expected a number. If it means missing, say --missing "{shorten(text)}".'
+    )
+    return TableError(msg)
+
+
+def _mismatch(array: pa.Array, form: Form, name: str) -> TableError:
+    msg = (
+        f"Got column {quote_name(name)} of type {shorten(str(array.type), 30)}, but "
+        f"expected what the model was trained on: a {form}. Convert the column."
+    )
+    return TableError(msg)
+
+
+class TypedColumn:
+    """A column of a Parquet file, and what all of its rows have shown."""
+
+    def __init__(self, name: str, type_: pa.DataType, *, n_columns: int = 1) -> None:
+        self.name = name
+        self._type = type_
+        self._n_missing = self._n_observed = 0
+        self._distinct = Distinct(n_columns)
+        self._counting = Counting()
+        self._farthest = 0.0  # from zero
+
+    def see(self, values: pa.Array) -> None:
+        """Look at more rows."""
+        self._n_missing += values.null_count
+        self._n_observed += len(values) - values.null_count
+        kind = kind_of(self._type)
+        if values.null_count == len(values) or kind == "unsupported":
+            return
+        if self._distinct.is_open(is_measured=kind in ("number", "date")):
+            self._distinct.see(values)
+        else:
+            self._distinct.give_up()
+        if is_number(values.type):
+            floats = as_floats(values).to_numpy(zero_copy_only=False)
+            farthest = float(np.fmax.reduce(np.abs(floats)))
+            self._farthest = max(self._farthest, farthest)
+            self._counting.see(floats)
+
+    def info(self, *, is_categorical: bool = False) -> ColumnInfo:
+        """Return what is known of the column."""
+        kind = self._kind()
+        if is_categorical and kind not in ("empty", "unsupported"):
+            kind = "category"
+        notices = tuple(self._notices(kind))
+        return ColumnInfo(
+            self.name, kind, self._n_missing, self._distinct.count, notices
+        )
+
+    def _kind(self) -> Kind:
+        kind = kind_of(self._type)
+        if not self._n_observed:
+            return "empty"
+        if kind == "category" and (self._distinct.count is None or self._is_id()):
+            return "text"
+        # What has no room in 64 bits with a sign.
+        return "number" if kind == "integer" and self._farthest >= 2**63 else kind
+
+    def _is_id(self) -> bool:
+        return self._distinct.all_differ and self._n_observed >= LEAST_ROWS
+
+    def _notices(self, kind: Kind) -> list[Notice]:
+        if kind == "empty":
+            return [notice_empty()]
+        if kind == "unsupported":
+            return [Notice("unsupported", advise(self.name, self._type))]
+        found = []
+        if self._distinct.values is not None and self._distinct.count == 1:
+            found.append(notice_constant(self._distinct.values[0]))
+        if self._names_rows(kind):
+            found.append(notice_id(self.name))
+        elif kind_of(self._type) == "integer" and self._farthest >= EXACT:
+            found.append(notice_digits(self.name))
+        if math.isinf(self._farthest):
+            text = "It has infinite numbers. Count them as missing with --missing inf."
+            found.append(Notice("infinite", text))
+        return found
+
+    def _names_rows(self, kind: Kind) -> bool:
+        if kind != "integer":
+            return kind in ("text", "category") and self._is_id()
+        named = self._distinct.all_differ and names_rows(self.name)
+        return self._n_observed >= LEAST_ROWS and (self._counting.alive or named)
+
 
 _CELLS = 2**19  # of a batch
 _BUFFER = 2**18  # bytes of a column that are read ahead
@@ -27,19 +271,7 @@ _INDEX = re.compile(r"__index_level_[0-9]+__")  # what pandas calls a nameless i
 
 
 class ParquetReader:
-    """A table in Parquet.
-
-    Parameters
-    ----------
-    source : Source
-    options : ReadOptions
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns, without the numbers of rows that pandas may have added.
-    schema : Schema of Arrow
-    """
+    """A table in Parquet."""
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self._source = source
@@ -71,16 +303,7 @@ class ParquetReader:
         return int(self._n_rows)
 
     def infos(self, places: Sequence[int]) -> tuple[ColumnInfo, ...]:
-        """Return what is known of some columns.
-
-        Parameters
-        ----------
-        places : sequence of int
-
-        Returns
-        -------
-        tuple of ColumnInfo
-        """
+        """Return what is known of some columns."""
         named = set(self._options.categorical)
         columns = [self._columns[self.names[place]] for place in places]
         return tuple(
@@ -88,17 +311,7 @@ class ParquetReader:
         )
 
     def tables(self, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
-        """Read columns, in blocks of any size.
-
-        Parameters
-        ----------
-        wanted : sequence of Wanted
-            That ``check`` has seen.
-
-        Yields
-        ------
-        Table
-        """
+        """Read columns, in blocks of any size."""
         names = [each.name for each in wanted if each.place is not None]
         first_row = 1
         with self.open() as file:
@@ -107,12 +320,7 @@ class ParquetReader:
                 first_row += len(batch)
 
     def check(self, wanted: Sequence[Wanted]) -> None:
-        """Refuse what can't be read as what it is wanted for, before any work.
-
-        Parameters
-        ----------
-        wanted : sequence of Wanted
-        """
+        """Refuse what can't be read as what it is wanted for, before any work."""
         assert self.n_rows
         for each in wanted:
             if each.place is None:
@@ -126,19 +334,7 @@ class ParquetReader:
                 raise TableError(msg)
 
     def split(self, batch: pa.RecordBatch, name: str) -> tuple[pa.Array, Bools]:
-        """Return the values of a column, and which of them are holes.
-
-        Parameters
-        ----------
-        batch : RecordBatch
-        name : str
-
-        Returns
-        -------
-        values : Array of shape (rows,)
-            Null where missing.
-        holes : ndarray of bool of shape (rows,)
-        """
+        """Return the values of a column, and which of them are holes."""
         values = flatten(batch.column(name))
         holes = find_holes(values, self._markers)
         if holes.sum() > values.null_count:
@@ -149,19 +345,7 @@ class ParquetReader:
     def convert(
         self, batch: pa.RecordBatch, wanted: Sequence[Wanted], first_row: int
     ) -> pa.Table:
-        """Read a batch as what it is wanted for.
-
-        Parameters
-        ----------
-        batch : RecordBatch
-        wanted : sequence of Wanted
-        first_row : int
-            Its number in the file.
-
-        Returns
-        -------
-        Table
-        """
+        """Read a batch as what it is wanted for."""
         arrays = []
         for each in wanted:
             if each.place is None:
@@ -176,12 +360,7 @@ class ParquetReader:
 
     @contextmanager
     def open(self) -> Iterator[pq.ParquetFile]:
-        """Open the file.
-
-        Yields
-        ------
-        ParquetFile
-        """
+        """Open the file."""
         with self._source.open() as stream:
             with self.told():
                 file = pq.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
@@ -189,18 +368,7 @@ class ParquetReader:
                 yield file
 
     def batches(self, file: pq.ParquetFile, **choice: Any) -> Iterator[pa.RecordBatch]:
-        """Read batches of rows.
-
-        Parameters
-        ----------
-        file : ParquetFile
-        **choice : columns, row_groups
-            As ``iter_batches`` takes them.
-
-        Yields
-        ------
-        RecordBatch
-        """
+        """Read batches of rows."""
         n_columns = len(choice.get("columns", self.schema.names))
         size = max(1, _CELLS // max(1, n_columns))
         with self.told():

@@ -1,4 +1,4 @@
-"""Frames to a file, one after the other."""
+"""Predictions and other frames written to a file, one after the other."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lacunet.tables._format import FileFormat
-from lacunet.tables._text import encoding_of
+from lacunet.tables._source import FileFormat, encoding_of
 
 if TYPE_CHECKING:
     import pandas as pd
+import pandas as pd
 
 _IN_MEMORY = 2**24  # bytes of rows put aside; beyond, they go to a file
 
@@ -118,3 +118,41 @@ def _take_up(room: IO[bytes], n_tables: int) -> Iterator[pa.Table]:
     for _ in range(n_tables):
         with pa.ipc.open_stream(room) as aside:
             yield aside.read_all()
+
+
+PREDICTION = "prediction"
+PROBABILITY = "probability_"  # before the name of a class
+
+
+def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what a model says of rows: a class and all probabilities, or a number.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    rows : DataFrame
+
+    Returns
+    -------
+    DataFrame
+        With a column ``prediction``, and ``probability_`` of each class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from lacunet.tables import predict_rows
+    >>> rows = pd.DataFrame({"age": [40, 50, 60, 70]})
+    >>> model = DummyClassifier().fit(rows, ["ill", "ill", "well", "ill"])
+    >>> predict_rows(model, rows[:1])
+      prediction  probability_ill  probability_well
+    0        ill             0.75              0.25
+    """
+    if not hasattr(model, "classes_"):
+        return pd.DataFrame({PREDICTION: model.predict(rows)})
+    shares = model.predict_proba(rows)
+    said = {PREDICTION: model.classes_[shares.argmax(1)]}
+    for place, name in enumerate(model.classes_):
+        said[f"{PROBABILITY}{name}"] = shares[:, place]
+    return pd.DataFrame(said)

@@ -1,22 +1,27 @@
-"""Where the cells of a CSV text begin and end.
+"""Where the cells of a CSV text begin and end, arranged in rows.
 
-Nothing is split or copied: a cell is a pair of places in the bytes, so that what is
+Nothing is split or copied: a cell is a pair of offsets into the bytes, so that what is
 written back is what was read, with quotes, spaces and line ends.
 
 A cell that begins with a quote (after spaces) ends at the next quote that is not
 doubled; what follows up to the separator belongs to it, too. In any other cell quotes
-are letters. That is how Python's ``csv`` has it, with ``skipinitialspace``.
+are ordinary characters. Python's ``csv`` with ``skipinitialspace`` does the same.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from lacunet.exceptions import TableError
+from lacunet.tables._source import check_text
 
 Places = NDArray[np.intp]
 Bools = NDArray[np.bool_]
@@ -29,21 +34,7 @@ _MOST_SLOW_BYTES = 2**18  # that are looked at cell by cell at once
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of whole rows of a text.
-
-    Parameters
-    ----------
-    starts, stops : ndarray of int of shape (cells,)
-        Where a cell begins and ends, quotes included.
-    row_stops : ndarray of int of shape (rows,)
-        Number of cells up to the end of each row.
-    texts : StringArray of shape (cells,)
-        What the cells say, without quotes around them.
-    quoted : ndarray of bool of shape (cells,)
-        Whether there are such quotes.
-    n_bytes : int
-        Where the last whole row ends, with its line end.
-    """
+    """The cells of whole rows of a text."""
 
     starts: Places
     stops: Places
@@ -58,16 +49,7 @@ class Cells:
         return np.diff(self.row_stops, prepend=0)
 
     def leave_out(self, rows: Bools) -> "Cells":
-        """Return the cells of the other rows.
-
-        Parameters
-        ----------
-        rows : ndarray of bool of shape (rows,)
-
-        Returns
-        -------
-        Cells
-        """
+        """Return the cells of the other rows."""
         kept = np.repeat(~rows, self.sizes)
         return Cells(
             self.starts[kept],
@@ -80,22 +62,7 @@ class Cells:
 
 
 def find_cells(data: bytes, separator: str, *, final: bool) -> Cells:
-    """Find the cells of all whole rows, or of some of them.
-
-    Parameters
-    ----------
-    data : bytes
-        UTF-8, from the beginning of a row on.
-    separator : str
-    final : bool
-        Whether the text ends here; then the last row needs no line end.
-
-    Returns
-    -------
-    Cells
-        Of at least one row, if there is a whole one. Their ``texts`` are valid only if
-        the data are.
-    """
+    """Find the cells of all whole rows, or of some of them."""
     sep = ord(separator)
     # The last row of all may lack its line end.
     lacks_end = final and data and not data.endswith((b"\n", b"\r"))
@@ -114,32 +81,14 @@ def find_cells(data: bytes, separator: str, *, final: bool) -> Cells:
 
 
 def count_lines(data: bytes) -> int:
-    """Return the number of line ends.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    int
-    """
+    """Return the number of line ends."""
     if b"\r" not in data:
         return data.count(b"\n")
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 def first_line_end(data: bytes) -> str:
-    r"""Return the first line end, ``\n`` if there is none.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    str
-    """
+    r"""Return the first line end, ``\n`` if there is none."""
     found = _LINE_END.search(data)
     return found[0].decode() if found else "\n"
 
@@ -289,3 +238,165 @@ def _say(match: re.Match[bytes]) -> bytes:
 def _as_texts(cells: list[bytes]) -> pa.StringArray:
     # Without a look at whether it is UTF-8: what is wrong is told elsewhere.
     return _make_texts(b"".join(cells), np.array([*map(len, cells)], dtype=np.intp))
+
+
+MOST_BYTES = 2**26  # of a row: more is a quote that was not meant as one
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Some rows of a file."""
+
+    data: bytes
+    starts: Places
+    stops: Places
+    texts: pa.StringArray
+    quoted: Bools
+    line: int
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.starts)
+
+    def line_of(self, row: int) -> int:
+        """Return the number of the line in which a row begins."""
+        return self.line + count_lines(self.data[: int(self.starts[row, 0])])
+
+    def cells(self, places: Places) -> list[bytes]:
+        """Return cells as they stand in the file."""
+        starts = self.starts.ravel()[places].tolist()
+        stops = self.stops.ravel()[places].tolist()
+        pairs = zip(starts, stops, strict=True)
+        return [self.data[start:stop] for start, stop in pairs]
+
+    def replace(self, places: Places, cells: Iterable[bytes]) -> bytes:
+        """Return the data with other cells in some places."""
+        if not len(places):
+            return self.data
+        stops = self.stops.ravel()[places].tolist()
+        starts = self.starts.ravel()[places].tolist()
+        pieces = [self.data[: starts[0]]]
+        gaps = zip(stops, [*starts[1:], len(self.data)], strict=True)
+        for cell, (start, stop) in zip(cells, gaps, strict=True):
+            pieces += (cell, self.data[start:stop])
+        return b"".join(pieces)
+
+
+def scan_rows(
+    chunks: Iterable[bytes],
+    separator: str,
+    *,
+    n_columns: int,
+    first_line: int,
+    source: str,
+) -> Iterator[RawRows]:
+    """Find the rows of a text that comes in pieces."""
+    rest, line = b"", first_line
+    for chunk in chain(chunks, [None]):  # None: nothing follows
+        rest += chunk or b""
+        while rest:
+            cells = find_cells(rest, separator, final=chunk is None)
+            data, rest = rest[: cells.n_bytes], rest[cells.n_bytes :]
+            if not data:
+                break
+            yield _in_rows(cells, data, n_columns, line, source)
+            line += count_lines(data)
+        if len(rest) > (0 if chunk is None else MOST_BYTES):
+            raise open_quote(rest, line, source)
+
+
+def is_blank(cells: Cells) -> Bools:
+    """Return which rows have nothing in them but spaces."""
+    first = cells.row_stops - cells.sizes
+    empty = pc.equal(pc.ascii_trim(cells.texts, " "), "")
+    blank: Bools = (cells.sizes == 1) & empty.to_numpy(zero_copy_only=False)[first]
+    blank &= ~cells.quoted[first]
+    return blank
+
+
+def _in_rows(
+    cells: Cells, data: bytes, n_columns: int, line: int, source: str
+) -> RawRows:
+    """Arrange cells in rows of the same size; there may be blank lines only."""
+    check_text(data, line, source)
+    if (cells.sizes != n_columns).any():
+        cells = cells.leave_out(is_blank(cells))
+        _check_sizes(cells, data, n_columns, line, source)
+    shape = (-1, n_columns)
+    return RawRows(
+        data,
+        cells.starts.reshape(shape),
+        cells.stops.reshape(shape),
+        cells.texts,
+        cells.quoted.reshape(shape),
+        line,
+    )
+
+
+def _check_sizes(
+    cells: Cells, data: bytes, n_columns: int, line: int, source: str
+) -> None:
+    wrong = np.flatnonzero(cells.sizes != n_columns)
+    if not len(wrong):
+        return
+    row = int(wrong[0])
+    first = int(cells.row_stops[row] - cells.sizes[row])
+    place = line + count_lines(data[: int(cells.starts[first])])
+    size = int(cells.sizes[row])
+    msg = (
+        f"Got {size} {'cell' if size == 1 else 'cells'} in line {place} of {source}, "
+        f"but expected {n_columns}, as in the first line. Put quotes around cells that "
+        f"have the separator in them, or name the separator with --sep."
+    )
+    raise TableError(msg)
+
+
+def open_quote(rest: bytes, line: int, source: str) -> TableError:
+    """Return the error of a row that does not end."""
+    # A character may be cut off at the end.
+    check_text(rest[: rest.rfind(b"\n") + 1], line, source)
+    if b'"' in rest:
+        what = "a quote that is not closed"
+    else:
+        what = f"a line of more than {MOST_BYTES} bytes"
+    msg = (
+        f"Got {what} in the row from line {line} of {source} on, but expected a table. "
+        f"Double a quote within a cell, and put quotes around that cell."
+    )
+    return TableError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class TextGrid:
+    """Texts in rows and columns.
+
+    What is done to all of them at once costs much less than column by column, if there
+    are thousands of columns.
+    """
+
+    flat: pa.StringArray
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.flat) // self.n_columns, self.n_columns
+
+    def column(self, place: int) -> pa.StringArray:
+        """Return the texts of a column."""
+        return self.columns([place]).flat
+
+    def columns(self, places: Sequence[int]) -> "TextGrid":
+        """Return some of the columns."""
+        if len(places) == self.n_columns:
+            return self
+        chosen = self._numbers()[:, places].ravel()
+        return TextGrid(self.flat.take(pa.array(chosen)), len(places))
+
+    def rows(self, numbers: Places) -> "TextGrid":
+        """Return some of the rows."""
+        chosen = self._numbers()[numbers].ravel()
+        return TextGrid(self.flat.take(pa.array(chosen)), self.n_columns)
+
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.arange(len(self.flat)).reshape(self.shape)

@@ -1,11 +1,100 @@
 """The columns that a model knows, and those of a file beside them."""
 
+import json
+import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lacunet.exceptions import TableError
-from lacunet.tables._levels import Level
+from lacunet.tables._columns import ColumnInfo
+from lacunet.tables._options import ReadOptions
+
+Level = str | int | float | bool
+
+MOST_UNSEEN = 3  # kept of a column, to be named
+# With zeros in front it is a code: 007 is not 7.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+)
+
+
+class Levels:
+    """The levels of a column that a model was trained on.
+
+    Parameters
+    ----------
+    levels : sequence of str, int, float or bool
+
+    Attributes
+    ----------
+    unseen : list of str
+        A few of the values that were read and are none of them.
+
+    Examples
+    --------
+    >>> levels = Levels(["1.0", "2.0"])
+    >>> texts = pa.array(["2", "3", None])
+    >>> levels.settle(texts, texts).to_pylist()
+    ['2.0', '3', None]
+    >>> levels.unseen
+    ['3']
+    """
+
+    def __init__(self, levels: Sequence[Level]) -> None:
+        self.unseen: list[str] = []
+        self._texts = [level for level in levels if isinstance(level, str)]
+        self._others = [level for level in levels if not isinstance(level, str)]
+        self._by_number: dict[Decimal | None, str | None] = {}
+        for level in self._texts:
+            number = _as_number(level)
+            if number is not None:
+                # Two of one value can only be told by their spelling.
+                again = number in self._by_number
+                self._by_number[number] = None if again else level
+
+    def settle(self, values: pa.Array, found: pa.Array) -> pa.Array:
+        """Return values as levels, and take note of those that are none."""
+        known = self._known(values.type)
+        if pc.all(pc.or_(pc.is_in(values, known), found.is_null())).as_py():
+            return values
+        if values.type == pa.string():
+            values = self._respell(values)
+        others = pc.and_(pc.invert(pc.is_in(values, known)), found.is_valid())
+        self._note(pc.unique(found.filter(others)))
+        return values
+
+    def _known(self, type_: pa.DataType) -> pa.Array:
+        if type_ == pa.string():
+            return pa.array(self._texts, type_)
+        if type_ == pa.bool_():
+            return pa.array(self._others, type_)
+        return pa.array([*map(float, self._others)], type_)
+
+    def _respell(self, texts: pa.StringArray) -> pa.StringArray:
+        exact = set(self._texts)
+        coded = texts.dictionary_encode()
+        spelled = [
+            text if text in exact else self._by_number.get(_as_number(text)) or text
+            for text in coded.dictionary.to_pylist()
+        ]
+        return pa.array(spelled, pa.string()).take(coded.indices)
+
+    def _note(self, values: pa.Array) -> None:
+        room = MOST_UNSEEN - len(self.unseen)
+        texts = dict.fromkeys(map(str, values[: room + MOST_UNSEEN].to_pylist()))
+        self.unseen += [text for text in texts if text not in self.unseen][:room]
+
+
+def _as_number(text: str) -> Decimal | None:
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
 
 Kind = Literal["number", "category", "date", "empty"]
 
@@ -107,20 +196,7 @@ class Match:
 
 
 def match_names(names: Sequence[str], schema: Schema, source: str) -> Match:
-    """Compare the columns of a file with those of a model.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the file.
-    schema : Schema
-    source : str
-        Name of the file.
-
-    Returns
-    -------
-    Match
-    """
+    """Compare the columns of a file with those of a model."""
     here, wanted, empty = set(names), set(schema.names), set(schema.empty)
     useful = [name for name in schema.names if name not in empty] or schema.names
     if here.isdisjoint(useful):
@@ -140,3 +216,179 @@ def _describe(name: str, column: Any) -> SchemaColumn:
     kind: Kind = "empty" if column.empty else column.kind
     levels = (*column.categories, *column.pooled)
     return SchemaColumn(name, kind, levels, column.had_missing)
+
+
+_MOST_BYTES = 2**24  # of the record, which may name all columns of a wide table
+# Written only where there are such columns: earlier records have none of them.
+_OPTIONAL = ("day_first", "month_first")
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The table that a model was trained on.
+
+    Parameters
+    ----------
+    source : str, default=""
+        Name of its file.
+    target : str or None, default=None
+        Name of the column that is predicted.
+    missing : tuple of str, default=()
+        Cells that mean "missing", beside the usual ones.
+    usual_missing : bool, default=True
+        Whether the usual ones do.
+    day_first, month_first : tuple of str, default=()
+        Columns whose dates were ``31/12/2024`` or ``12/31/2024``: rows to come that do
+        not tell days from months are written alike.
+
+    Examples
+    --------
+    >>> from lacunet.tables import ModelTable, ReadOptions
+    >>> known = ModelTable("patients.csv", "ill", ("-999",))
+    >>> known.options(ReadOptions(missing=("x",))).missing
+    ('x', '-999')
+    """
+
+    FILE_NAME: ClassVar[str] = "table.json"
+
+    source: str = ""
+    target: str | None = None
+    missing: tuple[str, ...] = ()
+    usual_missing: bool = True
+    day_first: tuple[str, ...] = ()
+    month_first: tuple[str, ...] = ()
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Sequence[ColumnInfo],
+        options: ReadOptions,
+        *,
+        source: str = "",
+        target: str | None = None,
+    ) -> Self:
+        """Return what is to be known of a table, by what was found in it.
+
+        Parameters
+        ----------
+        columns : sequence of ColumnInfo
+        options : ReadOptions
+            By which it was read.
+        source : str, default=""
+            Name of its file.
+        target : str or None, default=None
+            Name of the column that is predicted.
+
+        Returns
+        -------
+        ModelTable
+        """
+        return cls(
+            source,
+            target,
+            options.missing,
+            options.usual_missing,
+            tuple(column.name for column in columns if column.day_first is True),
+            tuple(column.name for column in columns if column.day_first is False),
+        )
+
+    def options(self, given: ReadOptions) -> ReadOptions:
+        """Return how another table is to be read: as this one, beside what is given.
+
+        Parameters
+        ----------
+        given : ReadOptions
+            What it says of the dates of a column goes before.
+
+        Returns
+        -------
+        ReadOptions
+        """
+        told = given.day_first + given.month_first
+        return replace(
+            given,
+            missing=given.missing + _without(self.missing, given.missing),
+            usual_missing=given.usual_missing and self.usual_missing,
+            day_first=given.day_first + _without(self.day_first, told),
+            month_first=given.month_first + _without(self.month_first, told),
+        )
+
+    def to_text(self) -> str:
+        """Return what stands in the file.
+
+        Returns
+        -------
+        str
+        """
+        record = asdict(self)
+        for name in _OPTIONAL:
+            if not record[name]:
+                del record[name]
+        return json.dumps(record, indent=1) + "\n"
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read what stands beside a model; nothing is known of one without the file.
+
+        Parameters
+        ----------
+        folder : str or PathLike
+            That of the model.
+
+        Returns
+        -------
+        ModelTable
+        """
+        path = Path(folder) / cls.FILE_NAME
+        if not path.is_file():
+            return cls()
+        try:
+            with path.open("rb") as stream:
+                return cls._of_record(json.loads(stream.read(_MOST_BYTES)))
+        except (ValueError, TypeError, RecursionError) as error:
+            msg = (
+                f"Got {path} that is damaged ({error}), but expected what lacunet fit "
+                f"wrote. Fit again; or delete it, give --missing again, and write "
+                f"dates as 2024-12-31."
+            )
+            raise TableError(msg) from error
+
+    @classmethod
+    def _of_record(cls, record: Any) -> Self:
+        names = [field.name for field in fields(cls)]
+        if not isinstance(record, dict) or not _has_fields(record, names):
+            msg = f"expected {names}"
+            raise ValueError(msg)
+        source, target, usual = (
+            record[name] for name in ("source", "target", "usual_missing")
+        )
+        if not isinstance(source, str) or not isinstance(target, str | None):
+            msg = "expected texts as 'source' and 'target'"
+            raise TypeError(msg)
+        if not isinstance(usual, bool):
+            msg = "expected true or false as 'usual_missing'"
+            raise TypeError(msg)
+        day_first, month_first = (_read_texts(record, name) for name in _OPTIONAL)
+        if set(day_first) & set(month_first):
+            msg = "expected each column in one of 'day_first' and 'month_first' at most"
+            raise ValueError(msg)
+        missing = _read_texts(record, "missing")
+        return cls(source, target, missing, usual, day_first, month_first)
+
+
+def _has_fields(record: dict[str, Any], names: Sequence[str]) -> bool:
+    needed = set(names) - set(_OPTIONAL)
+    return needed <= set(record) <= set(names)
+
+
+def _read_texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
+    texts = record.get(name, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        msg = f"expected a list of texts as {name!r}"
+        raise TypeError(msg)
+    return tuple(texts)
+
+
+def _without(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    known = set(others)
+    return tuple(text for text in texts if text not in known)

@@ -1,5 +1,6 @@
-"""The bytes of a table: a file, a pipe or standard input, read more than once."""
+"""The bytes of a table: where they come from, compression and encoding."""
 
+import codecs
 import gzip
 import io
 import os
@@ -10,11 +11,70 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from lacunet._output import STANDARD
 from lacunet.exceptions import TableError
+
+FileKind = Literal["csv", "parquet"]
+
+_PARQUET_NAMES = (".parquet", ".pq", ".parq")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    r"""How a file is written.
+
+    Parameters
+    ----------
+    kind : {"csv", "parquet"}, default="csv"
+        The other fields are about CSV.
+    separator : str, default=","
+    decimal : {".", ","}, default="."
+        What stands before the decimals of a number.
+    encoding : str, default="utf-8"
+    has_mark : bool, default=False
+        Whether the file begins with the mark of its encoding (a BOM).
+    line_end : str, default="\n"
+    quote : str, default='"'
+
+    Examples
+    --------
+    >>> from lacunet.tables import FileFormat
+    >>> FileFormat.of_name("out.parquet").kind
+    'parquet'
+    """
+
+    kind: FileKind = "csv"
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    has_mark: bool = False
+    line_end: str = "\n"
+    quote: str = '"'
+
+    @classmethod
+    def of_name(cls, path: str | PathLike[str]) -> "FileFormat":
+        """Return the format that a name asks for.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            Parquet ends in ``.parquet`` or ``.pq``; ``.tsv`` has tabs; all else, also
+            ``-``, is CSV with commas.
+
+        Returns
+        -------
+        FileFormat
+        """
+        name = fspath(path).lower()
+        if name.endswith(_PARQUET_NAMES):
+            return cls("parquet")
+        return cls(separator="\t" if name.endswith((".tsv", ".tsv.gz")) else ",")
+
 
 _IN_MEMORY = 2**24  # bytes of a pipe that are not put on the disk
 _GZIP = b"\x1f\x8b"
@@ -39,18 +99,6 @@ class Source:
 
     What can be read only once (standard input, a pipe) is kept: in memory if it is
     small, else in a file without a name, which the system removes.
-
-    Parameters
-    ----------
-    path : str or PathLike
-        ``-`` is standard input.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    start : bytes
-        The first bytes, unpacked.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -90,12 +138,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the bytes from their beginning, unpacked.
-
-        Yields
-        ------
-        binary stream
-        """
+        """Open the bytes from their beginning, unpacked."""
         with self._open_raw() as stream:
             if not self._is_packed:
                 yield stream
@@ -161,12 +204,7 @@ class Source:
 
 
 class _Again(io.RawIOBase):
-    """A reader with a place of its own in a stream that it shares.
-
-    Parameters
-    ----------
-    stream : binary stream
-    """
+    """A reader with a place of its own in a stream that it shares."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -225,3 +263,137 @@ def _told(path: Path) -> Iterator[None]:
         return
     msg = f"Got {str(path)!r}, {what}, but expected a CSV or Parquet file."
     raise TableError(msg) from problem
+
+
+UTF_8 = "utf-8"
+# The marks at the beginning of a file; that of UTF-32 begins like one of UTF-16.
+_MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32-le",
+    b"\x00\x00\xfe\xff": "utf-32-be",
+    b"\xef\xbb\xbf": UTF_8,
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+# What the names without an order of bytes mean where there is no mark.
+_UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": UTF_8}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The encoding of a file."""
+
+    name: str
+    mark: bytes = b""
+
+    @property
+    def is_utf_8(self) -> bool:
+        """Whether its bytes are used as they are."""
+        return self.name == UTF_8
+
+    def encode(self, data: bytes) -> bytes:
+        """Return UTF-8 in this encoding."""
+        if self.is_utf_8:
+            return data
+        try:
+            return data.decode(UTF_8).encode(self.name)
+        except UnicodeEncodeError as error:
+            letter = error.object[error.start]
+            msg = (
+                f"Got {letter!r} to write, but the encoding of the table, {self.name}, "
+                f"has no such character. Save the table in UTF-8 first."
+            )
+            raise TableError(msg) from error
+
+
+def find_encoding(source: Source, wanted: str | None) -> Encoding:
+    """Find the encoding of a file by its mark; without one it is UTF-8."""
+    for mark, name in _MARKS.items():
+        if source.start.startswith(mark) and _agrees(name, wanted):
+            return Encoding(name, mark)
+    return Encoding(_UNMARKED.get(wanted, wanted) if wanted else UTF_8)
+
+
+def encoding_of(form: FileFormat) -> Encoding:
+    """Return the encoding of a format, with its mark if it has one."""
+    marks = [mark for mark, name in _MARKS.items() if name == form.encoding]
+    return Encoding(form.encoding, marks[0] if form.has_mark and marks else b"")
+
+
+def read_chunks(
+    source: Source, encoding: Encoding, *, size: int, exact: bool = False
+) -> Iterator[bytes]:
+    """Read a file in pieces of UTF-8, without the mark.
+
+    Bytes that are in UTF-8 already are not checked.
+    """
+    with source.open() as stream:
+        stream.read(len(encoding.mark))
+        if encoding.is_utf_8:
+            while chunk := stream.read(size):
+                yield chunk
+        else:
+            yield from _decode(stream, encoding, size, source.name, exact)
+
+
+def check_text(data: bytes, line: int, source: str) -> None:
+    """Refuse what is no UTF-8, and bytes that no text has."""
+    if b"\0" in data:
+        place = line + data[: data.index(b"\0")].count(b"\n")
+        msg = (
+            f"Got a NUL byte in line {place} of {source}, but expected text. It is a "
+            f"binary file, or in UTF-16 without a mark: then say --encoding utf-16."
+        )
+        raise TableError(msg)
+    if data.isascii():
+        return
+    try:
+        data.decode(UTF_8)
+    except UnicodeDecodeError as error:
+        place = line + data[: error.start].count(b"\n")
+        msg = (
+            f"Got byte 0x{data[error.start]:02x} in line {place} of {source}, but "
+            f"expected text in UTF-8. Name its encoding, such as --encoding latin-1 or "
+            f"--encoding cp1252."
+        )
+        raise TableError(msg) from error
+
+
+def _agrees(name: str, wanted: str | None) -> bool:
+    """Tell whether a mark is one: to other encodings it is text."""
+    return wanted is None or name.startswith(_UNMARKED.get(wanted, wanted)[:6])
+
+
+def _decode(
+    stream: IO[bytes], encoding: Encoding, size: int, source: str, exact: bool
+) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding.name)()
+    encoder = codecs.getincrementalencoder(encoding.name)()
+    pending = b""  # read, but not yet seen to be written back as it is
+    n_lines = 0
+    while True:
+        chunk = stream.read(size)
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            msg = (
+                f"Got {source}, whose text after line {n_lines} is not in the encoding "
+                f"{encoding.name} ({error.reason}). Name another with --encoding."
+            )
+            raise TableError(msg) from error
+        if exact:
+            pending = _check_exact(pending + chunk, encoder.encode(text), encoding)
+        n_lines += text.count("\n")
+        if text:
+            yield text.encode(UTF_8)
+        if not chunk:
+            return
+
+
+def _check_exact(read: bytes, written: bytes, encoding: Encoding) -> bytes:
+    if not read.startswith(written):
+        msg = (
+            f"Got a table in the encoding {encoding.name} that can't be written back "
+            f"byte for byte. Save it in UTF-8 first."
+        )
+        raise TableError(msg)
+    return read[len(written) :]

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo, quote_name
-from lacunet.tables._dates import STAMP
-from lacunet.tables._levels import Levels
-from lacunet.tables._schema import Schema, SchemaColumn
+from lacunet.tables._schema import Levels, Schema, SchemaColumn
+from lacunet.tables._values import STAMP
 
 Form = Literal["number", "integer", "boolean", "text", "date"]
 
@@ -33,17 +32,7 @@ _FEW_COLUMNS = 1000  # so many have an array each in a frame
 
 
 class Wanted(NamedTuple):
-    """A column to read.
-
-    Parameters
-    ----------
-    name : str
-    place : int or None
-        In the file; None if it is not there or not used, and missing in every row.
-    form : {"number", "integer", "boolean", "text", "date"}
-    levels : Levels or None, default=None
-        Those that a model knows.
-    """
+    """A column to read."""
 
     name: str
     place: int | None
@@ -55,17 +44,6 @@ def want_all(names: Sequence[str], infos: Sequence[ColumnInfo]) -> list[Wanted]:
     """Want all columns as what they are.
 
     Integers with holes are numbers: in a frame, only floats can be missing.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns of the file.
-    infos : sequence of ColumnInfo
-        Of those that are not left out.
-
-    Returns
-    -------
-    list of Wanted
     """
     places = {name: place for place, name in enumerate(names)}
     found = []
@@ -89,18 +67,6 @@ def want_schema(
     """Want the columns of a model as what it was trained on, in its order.
 
     Those that were empty then are missing, whatever the file has in them.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns of the file.
-    kept : sequence of str
-        Of those that are not left out.
-    schema : Schema
-
-    Returns
-    -------
-    list of Wanted
     """
     here = set(kept) - set(schema.empty)
     places = {name: place for place, name in enumerate(names) if name in here}
@@ -116,49 +82,18 @@ def want_schema(
 
 
 def find_unseen(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
-    """Return levels that a model does not know, by the names of categories.
-
-    Parameters
-    ----------
-    wanted : sequence of Wanted
-
-    Returns
-    -------
-    dict of str to list of str
-        They grow as the columns are read.
-    """
+    """Return levels that a model does not know, by the names of categories."""
     return {each.name: each.levels.unseen for each in wanted if each.levels}
 
 
 def make_table(arrays: Sequence[pa.Array], wanted: Sequence[Wanted]) -> pa.Table:
-    """Put names and types to columns.
-
-    Parameters
-    ----------
-    arrays : sequence of Array
-        One for each that is wanted.
-    wanted : sequence of Wanted
-
-    Returns
-    -------
-    Table
-    """
+    """Put names and types to columns."""
     schema = pa.schema([(each.name, TYPES[each.form]) for each in wanted])
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def regroup(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
-    """Make tables of one size of tables of any; the last may be smaller.
-
-    Parameters
-    ----------
-    tables : iterator of Table
-    n_rows : int
-
-    Yields
-    ------
-    Table
-    """
+    """Make tables of one size of tables of any; the last may be smaller."""
     held: list[pa.Table] = []
     n_held = 0
     for table in tables:
@@ -173,16 +108,7 @@ def regroup(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
 
 
 def as_frame(table: pa.Table) -> Any:
-    """Return a table as a frame of pandas; it can't be used any more.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return a table as a frame of pandas; it can't be used any more."""
     few = table.num_columns <= _FEW_COLUMNS
     return table.to_pandas(ignore_metadata=True, split_blocks=few, self_destruct=few)
 
