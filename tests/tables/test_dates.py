@@ -12,7 +12,7 @@ def survey(*blocks, order=None):
     found = DateSurvey(order)
     for block in blocks:
         if found.alive:
-            found.see(pa.array(block, pa.string()))
+            found.update(pa.array(block, pa.string()))
     return found
 
 

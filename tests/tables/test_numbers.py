@@ -5,8 +5,8 @@ import pytest
 from lacunet.tables._values import (
     NumberStyle,
     NumberSurvey,
-    find_no_numbers,
-    is_with_thousands,
+    find_non_numbers,
+    has_thousands_separators,
     read_floats,
     read_integers,
 )
@@ -15,7 +15,7 @@ from lacunet.tables._values import (
 def survey(*blocks):
     found = NumberSurvey()
     for block in blocks:
-        found.see(pa.array(block, pa.string()))
+        found.update(pa.array(block, pa.string()))
     return found
 
 
@@ -34,7 +34,7 @@ def test_all_spellings_of_floats_are_read():
 )
 def test_what_is_no_number_is_none(text):
     assert read_floats(pa.array(["1", text])) is None
-    assert find_no_numbers(pa.array(["1", None, text])).tolist() == [2]
+    assert find_non_numbers(pa.array(["1", None, text])).tolist() == [2]
 
 
 def test_numbers_read_are_those_that_python_reads():
@@ -81,9 +81,9 @@ def test_thousands_are_told_from_decimals_if_one_shows_it():
     assert survey(["1,234", "12,345"]).may_be_thousands
     assert not survey(["1,234"], ["1,5"]).may_be_thousands
     assert not survey(["0,234"]).may_be_thousands
-    assert is_with_thousands(pa.array(["1,234,567", "5", "-1,000.5"]))
-    assert not is_with_thousands(pa.array(["1,234", "x"]))
-    assert not is_with_thousands(pa.array(["1234"]))
+    assert has_thousands_separators(pa.array(["1,234,567", "5", "-1,000.5"]))
+    assert not has_thousands_separators(pa.array(["1,234", "x"]))
+    assert not has_thousands_separators(pa.array(["1234"]))
 
 
 def test_codes_are_digits_of_one_length_with_zeros_in_front():

@@ -45,7 +45,7 @@ TABLE = pa.table(
         "flag": with_holes(True),
         "text": pa.array(["a", "NA", None] * (N_ROWS // 3)),
         "large": with_holes("a", pa.large_string()),
-        "levels": with_holes("a").dictionary_encode(),
+        "categories": with_holes("a").dictionary_encode(),
         "ordered": with_holes("a")
         .dictionary_encode()
         .cast(pa.dictionary(pa.int8(), pa.large_string(), ordered=True)),
@@ -62,7 +62,7 @@ TABLE = pa.table(
 KINDS = {
     **dict.fromkeys(["i8", "count"], "integer"),
     **dict.fromkeys(["u64", "f16", "f32", "f64", "decimal"], "number"),
-    **dict.fromkeys(["text", "large", "levels", "ordered"], "category"),
+    **dict.fromkeys(["text", "large", "categories", "ordered"], "category"),
     **dict.fromkeys(["day", "zoned", "fine"], "date"),
     "flag": "boolean",
     "nothing": "empty",
@@ -70,14 +70,14 @@ KINDS = {
 }
 VALUES = {
     **{"i8": 300.0, "u64": 5.4, "f16": 0.25, "f32": 0.2, "f64": 0.3},
-    **{"decimal": 2.345, "flag": False, "text": "b", "large": "b", "levels": "b"},
+    **{"decimal": 2.345, "flag": False, "text": "b", "large": "b", "categories": "b"},
     **{"ordered": "b", "nothing": 1.0},
     **dict.fromkeys(["day", "zoned", "fine"], np.datetime64("2024-02-29T13:00:00")),
 }
 FILLED = {
     **{"i8": 127, "u64": 5, "f16": 0.25, "f32": np.float32(0.2), "f64": 0.3},
     **{"decimal": Decimal("2.34"), "flag": False, "text": "b", "large": "b"},
-    **{"levels": "b", "ordered": "b", "day": datetime.date(2024, 3, 1)},
+    **{"categories": "b", "ordered": "b", "day": datetime.date(2024, 3, 1)},
     "zoned": pd.Timestamp("2024-02-29 14:00", tz="Europe/Vienna"),
     "fine": pd.Timestamp("2024-02-29 13:00"),
 }
@@ -147,8 +147,8 @@ def test_a_category_of_any_type_is_filled_with_its_levels(tmp_path, name):
     values, type_ = LEVELS[name]
     pq.write_table(pa.table({"x": pa.array([*values, None], type_)}), tmp_path / "t")
     with open_table(tmp_path / "t", ReadOptions(categorical="x")) as table:
-        for place, level in enumerate(table.read()["x"][:2]):
-            filled = pq.read_table(io.BytesIO(fill_file(table, {"x": level})))
+        for place, category in enumerate(table.read()["x"][:2]):
+            filled = pq.read_table(io.BytesIO(fill_file(table, {"x": category})))
             expected = pa.array([*values, values[place]], type_)
             assert filled["x"].combine_chunks().equals(expected)
 
@@ -165,9 +165,9 @@ def save_grades(path, *groups):
     """Write ordered categories in groups of rows that have their own dictionaries."""
     chunks = [
         pa.DictionaryArray.from_arrays(
-            pa.array(places, pa.int8()), levels, ordered=True
+            pa.array(places, pa.int8()), categories, ordered=True
         )
-        for places, levels in groups
+        for places, categories in groups
     ]
     table = pa.table({"grade": pa.chunked_array(chunks)})
     with pq.ParquetWriter(path, table.schema) as writer:
@@ -184,10 +184,10 @@ def fill_grades(path, grade):
 @pytest.mark.parametrize("most_cells", [2, 2**19])
 def test_an_ordered_category_keeps_its_order(tmp_path, monkeypatch, most_cells):
     monkeypatch.setattr(_parquet, "_CELLS", most_cells)
-    levels = ["low", "mid", " high", "never"]
-    save_grades(tmp_path / "t", ([2, 0, None, 1], levels), ([None, 1], levels))
+    categories = ["low", "mid", " high", "never"]
+    save_grades(tmp_path / "t", ([2, 0, None, 1], categories), ([None, 1], categories))
     filled = fill_grades(tmp_path / "t", "high")
-    assert filled.cat.categories.tolist() == levels
+    assert filled.cat.categories.tolist() == categories
     assert filled.cat.ordered
     assert filled.tolist() == [" high", "low", " high", "mid", " high", "mid"]
 
@@ -203,11 +203,13 @@ def test_levels_of_other_groups_of_rows_keep_their_order(
         ([2, 1, 0], ["low", "mid", "high", "never"]),
         ([None, 0], ["mid"]),
     )
-    levels = ["low", "mid", "high", "never"]
-    assert pd.read_parquet(tmp_path / "t")["grade"].cat.categories.tolist() == levels
+    categories = ["low", "mid", "high", "never"]
+    assert (
+        pd.read_parquet(tmp_path / "t")["grade"].cat.categories.tolist() == categories
+    )
     filled = fill_grades(tmp_path / "t", "high")
-    assert filled.cat.categories.tolist() == levels
-    assert "".join(level[0] for level in filled) == "llhhlhmlhm"
+    assert filled.cat.categories.tolist() == categories
+    assert "".join(category[0] for category in filled) == "llhhlhmlhm"
 
 
 def test_levels_that_a_file_lacks_come_last(tmp_path):

@@ -58,7 +58,7 @@ def test_a_table_without_holes_comes_back_byte_for_byte(
         ("x,y\na,1\n,2\nb,3\n", {"x": 'd,"e'}, 'x,y\na,1\n"d,""e",2\nb,3\n'),
         ("x,y\na,1\n,2\nb,3\n", {"x": " d"}, 'x,y\na,1\n" d",2\nb,3\n'),
         ("x,y\na,1\n,2\nb,3\n", {"x": "=e()"}, "x,y\na,1\n=e(),2\nb,3\n"),
-        # truth values, codes, dates
+        # booleans, codes, dates
         ("x,y\nTRUE,1\n,2\n", {"x": False}, "x,y\nTRUE,1\nFALSE,2\n"),
         ("x,y\n007,1\n,2\n012,3\n", {"x": "012"}, "x,y\n007,1\n012,2\n012,3\n"),
         (

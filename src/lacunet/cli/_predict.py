@@ -99,7 +99,7 @@ def predict(
         complete = [
             column.name
             for column in schema.columns
-            if not column.had_holes and column.name not in match.missing
+            if not column.had_missing and column.name not in match.missing
         ]
 
         def predictions() -> "Iterator[pd.DataFrame]":

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from lacunet._text import shorten
 from lacunet.exceptions import TableError
@@ -18,15 +17,15 @@ from lacunet.tables._values import (
     DAY_FIRST,
     MONTH_FIRST,
     DateSurvey,
+    NumberSummary,
     NumberSurvey,
     Order,
-    Sight,
     are_booleans,
-    find_no_numbers,
-    is_with_thousands,
-    is_with_units,
-    look_at_numbers,
+    find_non_numbers,
+    has_thousands_separators,
+    has_units,
     read_floats,
+    summarize_numbers,
 )
 
 Kind = Literal[
@@ -47,6 +46,33 @@ What = Literal[
     "minus",
     "unsupported",
 ]
+
+_FEW = 0.2  # fraction of cells below which the others are the rule
+_LEAST_ROWS = 20  # from which on a column can be seen to identify rows
+_NAME_OF_ID = re.compile(r"(?i)(?:^|[\W_])(?:id|idx|index|key|uuid|guid)(?:$|[\W_])")
+MOST_DISTINCT = 1000  # values that are kept of a column
+_MOST_IN_ALL = 2**20  # that are kept of all columns
+_MANY_COLUMNS = 1000  # beyond which distinct measurements are not counted
+_CODES = "Its numbers have leading zeros: they are read as categories."
+_THOUSANDS = (
+    "Its numbers have commas between thousands: they are read as categories. Remove "
+    "the commas to have them read as numbers."
+)
+_UNITS = (
+    "It has units, or times of day: its numbers are read as categories. Write numbers "
+    "alone (56 for 56%, 15.5 for 15:30) to have them read as such."
+)
+_DAY_OR_MONTH = (
+    "In its dates, days and months can't be told apart: they are read as categories. "
+    "Write them as 2024-12-31."
+)
+_COMMAS = (
+    "Its commas in quotes are read as decimal ones. If its cells are lists or names, "
+    "leave it out with --drop, or use --categorical."
+)
+_MINUS = (
+    "It has '+', and '-' counts as missing. If that is a value, use --no-usual-missing."
+)
 
 
 @dataclass(frozen=True)
@@ -74,18 +100,21 @@ class ColumnInfo:
     Parameters
     ----------
     name : str
+        Of the column.
     kind : str
         "number", "integer", "boolean", "category", "date" or "empty"; "text" is a
-        category of so many levels that it may be no category; "unsupported" is what no
-        estimator takes, such as lists.
+        column of strings with so many different ones that it may be no category;
+        "unsupported" is what no estimator takes, such as lists.
     n_missing : int
+        Number of missing values.
     n_distinct : int or None
-        Number of values; None if there are too many to count: more than a thousand, or
-        fewer in a table of more than a thousand columns.
+        Number of different values; None if there are too many to count: more than a
+        thousand, or fewer in a table of more than a thousand columns.
     notices : tuple of Notice, default=()
+        What a user may want to act on.
     day_first : bool or None, default=None
         Of dates with slashes, whether days stand before months, as in ``31/12/2024``.
-        None of all others: how those are written leaves nothing open.
+        None of all others, which are written without ambiguity.
     """
 
     name: str
@@ -101,45 +130,14 @@ def quote_name(name: str) -> str:
     return repr(shorten(name))
 
 
-def notice_empty() -> Notice:
-    """Return the notice of a column without values."""
-    return Notice("empty", "No row has a value.")
+class DistinctValues:
+    """The different values of a column, as long as they are few.
 
-
-def notice_constant(value: object) -> Notice:
-    """Return the notice of a column with one value."""
-    return Notice("constant", f"The only value is {shorten(str(value))!r}.")
-
-
-def notice_id(name: str) -> Notice:
-    """Return the notice of a column that names its rows."""
-    return Notice(
-        "id-like",
-        f"It seems to number or name the rows, and nothing can be learned from that. "
-        f"Leave it out with --drop {quote_name(name)}.",
-    )
-
-
-def notice_digits(name: str) -> Notice:
-    """Return the notice of integers beyond those that floats can tell apart."""
-    return Notice(
-        "digits",
-        f"It has integers of more than 15 digits, whose last ones are lost in "
-        f"computations. If they are names, use --categorical {quote_name(name)} or "
-        f"--drop.",
-    )
-
-
-MOST_DISTINCT = 1000  # values that are kept of a column
-_MOST_IN_ALL = 2**20  # that are kept of all columns
-_MANY_COLUMNS = 1000  # beyond which measured values are not counted
-
-
-class Distinct:
-    """The values of a column, as long as they are few."""
+    The more columns a table has, the fewer values are kept of each.
+    """
 
     def __init__(self, n_columns: int = 1) -> None:
-        self.all_differ = True
+        self.all_differ = True  # no two rows are the same; if many: no two of a block
         self._most = min(MOST_DISTINCT, _MOST_IN_ALL // n_columns)
         self._is_one_of_many = n_columns > _MANY_COLUMNS
         self._values: dict[Any, None] | None = {}
@@ -155,7 +153,10 @@ class Distinct:
         return None if self._values is None else len(self._values)
 
     def is_open(self, *, is_measured: bool) -> bool:
-        """Tell whether there is something left to find out."""
+        """Return whether more values can change what is known.
+
+        Of measurements it does not matter whether all differ.
+        """
         if is_measured and self._is_one_of_many:
             return False
         return self._values is not None or (self.all_differ and not is_measured)
@@ -164,8 +165,8 @@ class Distinct:
         """Count no longer."""
         self._values = None
 
-    def see(self, array: pa.Array) -> None:
-        """Look at more values."""
+    def update(self, array: pa.Array) -> None:
+        """Take in more values, null where missing."""
         values = pc.unique(array).drop_null()
         self.all_differ &= len(values) == len(array) - array.null_count
         if self._values is None or len(values) > self._most:
@@ -177,32 +178,84 @@ class Distinct:
         if len(self._values) > self._most:
             self._values = None
 
-
-class Counting:
-    """Tells whether every row has a number that is one more than the row before."""
-
-    def __init__(self) -> None:
-        self.alive = True
-        self._last: float | None = None
-
-    def see(self, values: NDArray[np.float64]) -> None:
-        """Look at more numbers."""
-        if not self.alive:
-            return
-        before = values[0] - 1 if self._last is None else self._last
-        with np.errstate(invalid="ignore"):  # of infinite numbers
-            self.alive = values[0] - before == 1 and bool((np.diff(values) == 1).all())
-        self._last = float(values[-1])
+    def identify_rows(self, n_observed: int) -> bool:
+        """Return whether the values differ in enough rows to be names of rows."""
+        return self.all_differ and n_observed >= _LEAST_ROWS
 
 
-_FEW = 0.2  # of cells, among which the others are the rule
+def is_id(
+    name: str,
+    kind: Kind,
+    distinct: DistinctValues,
+    n_observed: int,
+    *,
+    is_counting: bool,
+) -> bool:
+    """Return whether a column seems to number or name the rows."""
+    if kind == "integer":
+        named = distinct.all_differ and _NAME_OF_ID.search(name) is not None
+        return n_observed >= _LEAST_ROWS and (is_counting or named)
+    return kind in ("text", "category") and distinct.identify_rows(n_observed)
 
 
-class Odd(NamedTuple):
-    """A cell that is not as the others are."""
+EMPTY = Notice("empty", "No row has a value.")
+
+
+def notice_constant(value: object) -> Notice:
+    """Return the notice of a column with one value."""
+    return Notice("constant", f"The only value is {shorten(str(value))!r}.")
+
+
+def notice_id(name: str) -> Notice:
+    """Return the notice of a column that identifies its rows."""
+    return Notice(
+        "id-like",
+        f"It seems to number or name the rows, and nothing can be learned from that. "
+        f"Leave it out with --drop {quote_name(name)}.",
+    )
+
+
+def notice_digits(name: str) -> Notice:
+    """Return the notice of integers that floats do not represent exactly."""
+    return Notice(
+        "digits",
+        f"It has integers of more than 15 digits, whose last ones are lost in "
+        f"computations. If they are names, use --categorical {quote_name(name)} or "
+        f"--drop.",
+    )
+
+
+# --- columns of CSV
+
+
+class OddCell(NamedTuple):
+    """A cell that is not as the others are, and the line in which its row begins."""
 
     text: str
     line: int
+
+
+class ColumnBlock:
+    """Some rows of a column, whose texts are taken out only if needed."""
+
+    def __init__(
+        self, grid: TextGrid, index: int, rows: RawRows, n_missing: int, n_quoted: int
+    ) -> None:
+        self.n_missing = n_missing
+        self.n_quoted = n_quoted
+        self.n_observed = len(rows) - n_missing
+        self._grid = grid
+        self._index = index
+        self._rows = rows
+
+    @cached_property
+    def texts(self) -> pa.StringArray:
+        """The texts, (rows,), null where missing."""
+        return self._grid.column(self._index)
+
+    def odd_cell(self, row: int) -> OddCell:
+        """Return a cell with its line."""
+        return OddCell(self.texts[row].as_py(), self._rows.line_of(row))
 
 
 class TextColumn:
@@ -217,29 +270,52 @@ class TextColumn:
         order: Order | None = None,
     ) -> None:
         self.name = name
-        self.n_missing = self.n_observed = self.n_quoted = 0
+        self.n_missing = self.n_observed = self.n_quoted = 0  # cells
         self.numbers = NumberSurvey()
         self.dates = DateSurvey(order)
-        self.distinct = Distinct(n_columns)
-        self.no_number: Odd | None = None
-        self.infinite: Odd | None = None
-        self.is_nearly_number = False
+        self.distinct = DistinctValues(n_columns)
+        self.non_number: OddCell | None = None  # the first
+        self.infinite: OddCell | None = None  # the first
+        self.is_nearly_number = False  # up to the block with the first other cell
         self._separator = separator
 
-    @property
-    def is_number(self) -> bool:
-        """Whether all values can be read as numbers."""
-        return self.numbers.alive
+    def update(self, block: ColumnBlock, summary: NumberSummary | None = None) -> None:
+        """Take in more rows; the summary is of its numbers, if all of them are."""
+        self.n_missing += block.n_missing
+        self.n_observed += block.n_observed
+        self.n_quoted += block.n_quoted
+        if not block.n_observed:
+            return
+        if summary is not None:
+            self.numbers.add(summary)
+        elif self.numbers.alive:
+            self.numbers.update(block.texts)
+        self._find_odd_cells(block)
+        if self.numbers.alive:
+            self.dates.give_up()
+        elif self.dates.alive:
+            self.dates.update(block.texts.drop_null())
+        is_measured = self.numbers.alive and not self.numbers.is_integer
+        if self.distinct.is_open(is_measured=is_measured):
+            self.distinct.update(block.texts)
+        else:
+            self.distinct.give_up()
 
     @property
-    def is_boolean(self) -> bool:
-        """Whether all values are true or false, in any case."""
-        return bool(self.distinct.values) and are_booleans(self.distinct.values or ())
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether there is one value only."""
-        return self.distinct.count == 1 or self.numbers.is_constant
+    def kind(self) -> Kind:
+        """What the column is, unless a user calls it a category."""
+        if not self.n_observed:
+            return "empty"
+        numbers = self.numbers
+        if numbers.alive and not numbers.is_code and not self.has_thousands:
+            return "integer" if numbers.is_integer else "number"
+        values = self.distinct.values
+        if values and are_booleans(values):
+            return "boolean"
+        if self.dates.style is not None:
+            return "date"
+        is_text = values is None or self.distinct.identify_rows(self.n_observed)
+        return "text" if is_text else "category"
 
     @property
     def is_quoted(self) -> bool:
@@ -254,284 +330,154 @@ class TextColumn:
         """
         return self._separator != ";" and self.numbers.may_be_thousands
 
-    @property
-    def has_quoted_commas(self) -> bool:
-        """Whether its numbers have commas before decimals that separate cells, too."""
-        return self._separator == "," and self.numbers.decimal == ","
+    def info(self, *, is_categorical: bool = False) -> ColumnInfo:
+        """Return what is known of the column."""
+        kind = self.kind
+        if is_categorical and kind != "empty":
+            kind = "category"
+        style, day_first = self.dates.style, None
+        if kind == "date" and style and style.order in (DAY_FIRST, MONTH_FIRST):
+            day_first = style.order == DAY_FIRST
+        return ColumnInfo(
+            self.name,
+            kind,
+            self.n_missing,
+            self.distinct.count,
+            tuple(self._notices(kind)),
+            day_first,
+        )
 
-    def see(self, block: "ColumnBlock", sight: Sight | None = None) -> None:
-        """Look at more rows."""
-        self.n_missing += block.n_missing
-        self.n_observed += block.n_observed
-        self.n_quoted += block.n_quoted
-        if not block.n_observed:
-            return
-        if sight is not None:
-            self.numbers.add(sight)
-        elif self.numbers.alive:
-            self.numbers.see(block.texts)
-        self._find_odd(block)
-        if self.numbers.alive:
-            self.dates.give_up()
-        elif self.dates.alive:
-            self.dates.see(block.texts.drop_null())
-        is_measured = self.numbers.alive and not self.numbers.is_integer
-        if self.distinct.is_open(is_measured=is_measured):
-            self.distinct.see(block.texts)
-        else:
-            self.distinct.give_up()
+    def check_number(self, source: str) -> None:
+        """Refuse a column that is to be of numbers and has other values."""
+        if self.non_number is not None:
+            text, line = self.non_number
+            advice = f'If it means missing, use --missing "{shorten(text)}".'
+            if has_thousands_separators(pa.array([text])):
+                advice = "Remove the commas."
+            msg = (
+                f"Got {shorten(text)!r} in line {line} of {source}, in column "
+                f"{quote_name(self.name)}, but expected a number. {advice}"
+            )
+            raise TableError(msg)
+        if self.numbers.alive and self.has_thousands:
+            msg = (
+                f"Got column {quote_name(self.name)} of {source} with commas in its "
+                f"numbers that may stand between thousands or before decimals, but "
+                f"expected unambiguous numbers. Remove commas between thousands; "
+                f"before decimals, write points."
+            )
+            raise TableError(msg)
+        if self.infinite is not None:
+            msg = (
+                f"Got column {quote_name(self.name)} of {source} with an infinite "
+                f"number, but expected finite ones. {_describe_infinite(self.infinite)}"
+            )
+            raise TableError(msg)
 
-    def _find_odd(self, block: "ColumnBlock") -> None:
+    def check_date(self, source: str) -> None:
+        """Refuse a column that is to be of dates and has other values."""
+        if self.n_observed and self.dates.style is None:
+            msg = (
+                f"Got column {quote_name(self.name)} of {source} with values that are "
+                f"no dates, or not all written in one way, but expected dates. Write "
+                f"them as 2024-12-31, or name what means missing with --missing."
+            )
+            raise TableError(msg)
+
+    def _find_odd_cells(self, block: ColumnBlock) -> None:
         """Keep the first cell that is no number, and the first that is infinite."""
-        if not self.numbers.alive and self.no_number is None:
-            found = find_no_numbers(block.texts, self.numbers.decimal)
-            self.no_number = block.odd(int(found[0]))
+        if not self.numbers.alive and self.non_number is None:
+            found = find_non_numbers(block.texts, self.numbers.decimal)
+            self.non_number = block.odd_cell(int(found[0]))
             self.is_nearly_number = len(found) <= _FEW * self.n_observed
         elif self.infinite is None and not self.numbers.is_finite:
             values = read_floats(block.texts, self.numbers.decimal)
             if values is not None:
                 infinite = pc.fill_null(pc.is_inf(values), False)
-                self.infinite = block.odd(pc.index(infinite, True).as_py())
+                self.infinite = block.odd_cell(pc.index(infinite, True).as_py())
 
+    def _notices(self, kind: Kind) -> list[Notice]:
+        if kind == "empty":
+            return [EMPTY]
+        found = []
+        numbers, distinct = self.numbers, self.distinct
+        if distinct.count == 1 or numbers.is_constant:
+            found.append(notice_constant((distinct.values or (numbers.least,))[0]))
+        counting = numbers.is_counting
+        if is_id(self.name, kind, distinct, self.n_observed, is_counting=counting):
+            found.append(notice_id(self.name))
+        elif kind in ("integer", "number") and not numbers.is_exact:
+            found.append(notice_digits(self.name))
+        if self.infinite is not None:
+            found.append(Notice("infinite", _describe_infinite(self.infinite)))
+        if kind in ("category", "text"):
+            found += self._notices_of_numbers()
+        if self.dates.is_ambiguous:
+            found.append(Notice("day-or-month", _DAY_OR_MONTH))
+        if kind == "number" and self._separator == "," and numbers.decimal == ",":
+            found.append(Notice("commas", _COMMAS))
+        if self.n_missing and "+" in (distinct.values or ()):
+            found.append(Notice("minus", _MINUS))
+        return found
 
-class ColumnBlock:
-    """Some rows of a column, whose texts are taken only if somebody asks for them."""
-
-    def __init__(
-        self, grid: TextGrid, place: int, rows: RawRows, n_missing: int, n_quoted: int
-    ) -> None:
-        self.n_missing = n_missing
-        self.n_quoted = n_quoted
-        self.n_observed = len(rows) - n_missing
-        self._grid = grid
-        self._place = place
-        self._rows = rows
-
-    @cached_property
-    def texts(self) -> pa.StringArray:
-        """The texts, (rows,)."""
-        return self._grid.column(self._place)
-
-    def odd(self, row: int) -> Odd:
-        """Return a cell as an odd one."""
-        return Odd(self.texts[row].as_py(), self._rows.line_of(row))
+    def _notices_of_numbers(self) -> list[Notice]:
+        """Point out categories that look like numbers."""
+        # All values, or one where they are too many to keep.
+        one = self.non_number.text if self.non_number else ""
+        texts = pa.array(self.distinct.values or (one,), pa.string())
+        found = []
+        is_number = self.numbers.alive
+        if is_number and self.numbers.is_code:
+            found.append(Notice("codes", _CODES))
+        if self.has_thousands if is_number else has_thousands_separators(texts):
+            found.append(Notice("thousands", _THOUSANDS))
+        if has_units(texts):
+            found.append(Notice("units", _UNITS))
+        if self.is_nearly_number and self.non_number is not None:
+            text = shorten(self.non_number.text)
+            sentence = (
+                f"Most of its cells are numbers, but not {text!r} in line "
+                f"{self.non_number.line}: so all are read as categories. If that means "
+                f'missing, use --missing "{text}".'
+            )
+            found.append(Notice("nearly-number", sentence))
+        return found
 
 
 def survey(
-    columns: Sequence[TextColumn], grid: TextGrid, holes: Bools, rows: RawRows
+    columns: Sequence[TextColumn], grid: TextGrid, missing: Bools, rows: RawRows
 ) -> None:
-    """Let all columns see a block of rows."""
-    n_missing = np.count_nonzero(holes, axis=0)
-    n_quoted = np.count_nonzero(rows.quoted & ~holes, axis=0).tolist()
+    """Let all columns take in a block of rows."""
+    n_missing = np.count_nonzero(missing, axis=0)
+    n_quoted = np.count_nonzero(rows.quoted & ~missing, axis=0).tolist()
     plain = [
-        place
-        for place in np.flatnonzero(n_missing < len(rows)).tolist()
-        if columns[place].numbers.alive and columns[place].numbers.decimal == "."
+        index
+        for index in np.flatnonzero(n_missing < len(rows)).tolist()
+        if columns[index].numbers.alive and columns[index].numbers.decimal == "."
     ]
-    sights = _look_at(grid, plain)
-    for place, column in enumerate(columns):
-        block = ColumnBlock(grid, place, rows, int(n_missing[place]), n_quoted[place])
-        column.see(block, sights.get(place))
+    summaries = _summarize(grid, plain)
+    for index, column in enumerate(columns):
+        block = ColumnBlock(grid, index, rows, int(n_missing[index]), n_quoted[index])
+        column.update(block, summaries.get(index))
 
 
-def _look_at(grid: TextGrid, places: list[int]) -> dict[int, Sight]:
-    """Look at the columns that have only numbers, all at once."""
-    if not places:
+def _summarize(grid: TextGrid, indices: list[int]) -> dict[int, NumberSummary]:
+    """Summarize the columns that have only numbers, all at once."""
+    if not indices:
         return {}
-    chosen = grid.columns(places)
+    chosen = grid.columns(indices)
     values = read_floats(chosen.flat)
     if values is None:
-        wrong = find_no_numbers(chosen.flat) % len(places)
-        others = np.delete(np.array(places), np.unique(wrong)).tolist()
+        wrong = find_non_numbers(chosen.flat) % len(indices)
+        others = np.delete(np.array(indices), np.unique(wrong)).tolist()
         # What reads as no number though it looks like one is left to its column.
-        return _look_at(grid, others) if len(others) < len(places) else {}
+        return _summarize(grid, others) if len(others) < len(indices) else {}
     numbers = values.to_numpy(zero_copy_only=False).reshape(chosen.shape)
-    return dict(zip(places, look_at_numbers(chosen, numbers), strict=True))
+    return dict(zip(indices, summarize_numbers(chosen, numbers), strict=True))
 
 
-LEAST_ROWS = 20  # by which names of rows can be told
-_NAME_OF_NAMES = re.compile(r"(?i)(?:^|[\W_])(?:id|idx|index|key|uuid|guid)(?:$|[\W_])")
-_CODES = "Its numbers have zeros in front: they are taken for names."
-_THOUSANDS = (
-    "Its numbers have commas between thousands: they are taken for names. Take the "
-    "commas out to have them read as numbers."
-)
-_UNITS = (
-    "It has signs of a unit, or times of day: its numbers are taken for names. Write "
-    "numbers alone (56 for 56%, 15.5 for 15:30) to have them read as such."
-)
-_DAY_OR_MONTH = (
-    "Its dates do not tell days from months: they are taken for names. Write them as "
-    "2024-12-31."
-)
-_COMMAS = (
-    "Its commas in quotes are taken for decimal ones. If its cells are lists or names, "
-    "leave it out with --drop, or use --categorical."
-)
-_MINUS = (
-    "It has '+', and '-' counts as missing. If that is a value, say --no-usual-missing."
-)
-
-
-def describe(column: TextColumn, *, is_categorical: bool = False) -> ColumnInfo:
-    """Return what is known of a column."""
-    kind = find_kind(column)
-    if is_categorical and kind != "empty":
-        kind = "category"
-    notices = tuple(_notices(column, kind))
-    return ColumnInfo(
-        column.name,
-        kind,
-        column.n_missing,
-        column.distinct.count,
-        notices,
-        _find_day_first(column) if kind == "date" else None,
-    )
-
-
-def find_kind(column: TextColumn) -> Kind:
-    """Return what a column is if nobody says otherwise."""
-    if not column.n_observed:
-        return "empty"
-    numbers = column.numbers
-    if numbers.alive and not numbers.is_code and not column.has_thousands:
-        return "integer" if numbers.is_integer else "number"
-    if column.is_boolean:
-        return "boolean"
-    if column.dates.style is not None:
-        return "date"
-    return "text" if column.distinct.count is None or _is_id(column) else "category"
-
-
-def check_number(column: TextColumn, source: str) -> None:
-    """Refuse a column that is to be of numbers and has other values."""
-    if column.no_number is not None:
-        text, line = column.no_number
-        advice = f'If it means missing, say --missing "{shorten(text)}".'
-        if is_with_thousands(pa.array([text])):
-            advice = "Take the commas out."
-        msg = (
-            f"Got {shorten(text)!r} in line {line} of {source}, in column "
-            f"{quote_name(column.name)}, but expected a number. {advice}"
-        )
-        raise TableError(msg)
-    if column.is_number and column.has_thousands:
-        msg = (
-            f"Got column {quote_name(column.name)} of {source} with commas in its "
-            f"numbers that may stand between thousands or before decimals, but "
-            f"expected numbers that can be told. Take commas between thousands out; "
-            f"before decimals, write points."
-        )
-        raise TableError(msg)
-    if column.infinite is not None:
-        msg = (
-            f"Got column {quote_name(column.name)} of {source} with an infinite "
-            f"number, but expected finite ones. {_tell_infinite(column.infinite)}"
-        )
-        raise TableError(msg)
-
-
-def check_date(column: TextColumn, source: str) -> None:
-    """Refuse a column that is to be of dates and has other values."""
-    if column.n_observed and column.dates.style is None:
-        msg = (
-            f"Got column {quote_name(column.name)} of {source} with values that are no "
-            f"dates, or not all written in one way, but expected dates. Write them as "
-            f"2024-12-31, or name what means missing with --missing."
-        )
-        raise TableError(msg)
-
-
-def names_rows(name: str) -> bool:
-    """Tell whether a column is called as one that names rows is."""
-    return bool(_NAME_OF_NAMES.search(name))
-
-
-def _find_day_first(column: TextColumn) -> bool | None:
-    style = column.dates.style
-    if style is None or style.order not in (DAY_FIRST, MONTH_FIRST):
-        return None
-    return style.order == DAY_FIRST
-
-
-def _is_id(column: TextColumn) -> bool:
-    return column.distinct.all_differ and column.n_observed >= LEAST_ROWS
-
-
-def _notices(column: TextColumn, kind: Kind) -> list[Notice]:
-    if kind == "empty":
-        return [notice_empty()]
-    found = []
-    if column.is_constant:
-        values = column.distinct.values or (column.numbers.least,)
-        found.append(notice_constant(values[0]))
-    if _names_rows(column, kind):
-        found.append(notice_id(column.name))
-    elif kind in ("integer", "number") and not column.numbers.is_exact:
-        found.append(notice_digits(column.name))
-    return found + _notices_of_writing(column, kind)
-
-
-def _names_rows(column: TextColumn, kind: Kind) -> bool:
-    if kind != "integer":
-        return kind in ("text", "category") and _is_id(column)
-    named = column.distinct.all_differ and names_rows(column.name)
-    return column.n_observed >= LEAST_ROWS and (column.numbers.is_counting or named)
-
-
-def _notices_of_writing(column: TextColumn, kind: Kind) -> list[Notice]:
-    found = []
-    if column.infinite is not None:
-        found.append(Notice("infinite", _tell_infinite(column.infinite)))
-    if kind in ("category", "text"):
-        found += _notices_of_names(column)
-    if column.is_nearly_number and column.no_number is not None:
-        found.append(Notice("nearly-number", _tell_no_number(column.no_number)))
-    if column.dates.is_ambiguous:
-        found.append(Notice("day-or-month", _DAY_OR_MONTH))
-    if kind == "number" and column.has_quoted_commas:
-        found.append(Notice("commas", _COMMAS))
-    if column.n_missing and "+" in (column.distinct.values or ()):
-        found.append(Notice("minus", _MINUS))
-    return found
-
-
-def _notices_of_names(column: TextColumn) -> list[Notice]:
-    """Point out names that look like numbers."""
-    found = []
-    if column.is_number and column.numbers.is_code:
-        found.append(Notice("codes", _CODES))
-    if _looks_like_thousands(column):
-        found.append(Notice("thousands", _THOUSANDS))
-    if is_with_units(_some_texts(column)):
-        found.append(Notice("units", _UNITS))
-    return found
-
-
-def _looks_like_thousands(column: TextColumn) -> bool:
-    if column.is_number:
-        return column.has_thousands
-    return is_with_thousands(_some_texts(column))
-
-
-def _some_texts(column: TextColumn) -> pa.StringArray:
-    """Return the values of a column, or one where they are too many to keep."""
-    some = column.distinct.values or (
-        column.no_number.text if column.no_number else "",
-    )
-    return pa.array(some, pa.string())
-
-
-def _tell_no_number(odd: Odd) -> str:
-    text = shorten(odd.text)
+def _describe_infinite(cell: OddCell) -> str:
     return (
-        f"Most of its cells are numbers, but not {text!r} in line {odd.line}: so all "
-        f'are taken for names. If that means missing, say --missing "{text}".'
-    )
-
-
-def _tell_infinite(odd: Odd) -> str:
-    return (
-        f"It has {odd.text!r} in line {odd.line}. Count it as missing with --missing "
-        f"{odd.text}."
+        f"It has {cell.text!r} in line {cell.line}. Count it as missing with --missing "
+        f"{cell.text}."
     )

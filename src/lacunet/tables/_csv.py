@@ -1,6 +1,5 @@
 """Tables in CSV, read in blocks."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -10,17 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._columns import (
-    ColumnInfo,
-    TextColumn,
-    check_date,
-    check_number,
-    describe,
-    find_kind,
-    survey,
-)
+from lacunet.tables._columns import ColumnInfo, TextColumn, survey
 from lacunet.tables._options import ReadOptions
 from lacunet.tables._scanner import (
     MOST_BYTES,
@@ -35,14 +25,8 @@ from lacunet.tables._scanner import (
     open_quote,
     scan_rows,
 )
-from lacunet.tables._selection import TYPES, Form, Wanted, make_table
-from lacunet.tables._source import (
-    FileFormat,
-    Source,
-    check_text,
-    find_encoding,
-    read_chunks,
-)
+from lacunet.tables._selection import TYPES, Form, SelectedColumn, make_table
+from lacunet.tables._source import Encoding, FileFormat, Source, check_text, read_chunks
 from lacunet.tables._values import (
     DAY_FIRST,
     MARKERS,
@@ -56,6 +40,8 @@ from lacunet.tables._values import (
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 2**18  # bytes to guess by
+_LEAST_CHUNK, _MOST_CHUNK = 2**20, 2**24  # bytes that are read at once
+_BYTES_A_COLUMN = 4096  # of a chunk, so that wide tables have some rows in it
 
 
 class Header(NamedTuple):
@@ -63,7 +49,7 @@ class Header(NamedTuple):
 
     separator: str
     names: tuple[str, ...]
-    data: bytes
+    data: bytes  # the first line and what stands before it, in UTF-8
 
 
 def read_header(chunks: Iterator[bytes], options: ReadOptions, source: str) -> Header:
@@ -82,11 +68,14 @@ def read_header(chunks: Iterator[bytes], options: ReadOptions, source: str) -> H
         if header is not None:
             return header
         if final or len(data) > MOST_BYTES:
-            raise _no_header(data, source)
+            if data.strip():
+                raise open_quote(data, 1, source)
+            msg = f"Got {source}, which has no text, but expected a table."
+            raise TableError(msg)
 
 
 def _rate(cells: Cells) -> tuple[float, int]:
-    """Tell how many rows have as many cells as the first, and how many cells it has."""
+    """Return the fraction of rows as long as the first, and how many cells it has."""
     sizes = cells.sizes[~is_blank(cells)]
     if not len(sizes) or sizes[0] < 2:
         return 0.0, 0
@@ -104,37 +93,10 @@ def _first_row(cells: Cells, data: bytes, separator: str, source: str) -> Header
     start = stop - int(cells.sizes[row])
     is_last = row + 1 == len(cells.row_stops)
     end = cells.n_bytes if is_last else int(cells.starts[stop])
-    texts = cells.texts[start:stop].to_pylist()
-    return Header(separator, _name(texts), data[:end])
-
-
-def _name(texts: list[str]) -> tuple[str, ...]:
+    stripped = [text.strip() for text in cells.texts[start:stop].to_pylist()]
     # A column without a name is called as pandas calls it.
-    stripped = [text.strip() for text in texts]
-    return tuple(name or f"Unnamed: {place}" for place, name in enumerate(stripped))
-
-
-def check_names(names: tuple[str, ...], source: str) -> None:
-    """Refuse columns that share a name."""
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        places = [str(place + 1) for place, each in enumerate(names) if each == name]
-        msg = (
-            f"Got the name {shorten(name)!r} for columns {' and '.join(places[:3])} of "
-            f"{source}, but expected a name for each column. Rename one, or leave them "
-            f"out with --drop {shorten(name)!r}."
-        )
-        raise TableError(msg)
-
-
-def _no_header(data: bytes, source: str) -> TableError:
-    if data.strip():
-        return open_quote(data, 1, source)
-    return TableError(f"Got {source}, which has no text, but expected a table.")
-
-
-_LEAST_CHUNK, _MOST_CHUNK = 2**20, 2**24  # bytes that are read at once
-_BYTES_A_COLUMN = 4096  # of a chunk, so that wide tables have some rows in it
+    names = [name or f"Unnamed: {index}" for index, name in enumerate(stripped)]
+    return Header(separator, tuple(names), data[:end])
 
 
 class CsvReader:
@@ -143,7 +105,7 @@ class CsvReader:
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self._source = source
         self._options = options
-        self.encoding = find_encoding(source, options.encoding)
+        self.encoding = Encoding.of_source(source, options.encoding)
         chunks = read_chunks(source, self.encoding, size=_LEAST_CHUNK)
         self.header = read_header(chunks, options, source.name)
         self.names = self.header.names
@@ -155,7 +117,7 @@ class CsvReader:
     def format(self) -> FileFormat:
         """How the file is written."""
         commas = any(
-            column.numbers.decimal == "," and find_kind(column) == "number"
+            column.numbers.decimal == "," and column.kind == "number"
             for column in self.columns
         )
         return FileFormat(
@@ -173,19 +135,19 @@ class CsvReader:
         first = self.columns[0]
         return first.n_missing + first.n_observed
 
-    def infos(self, places: Sequence[int]) -> tuple[ColumnInfo, ...]:
+    def infos(self, indices: Sequence[int]) -> tuple[ColumnInfo, ...]:
         """Return what is known of some columns."""
         named = set(self._options.categorical)
-        columns = [self.columns[place] for place in places]
+        columns = [self.columns[index] for index in indices]
         return tuple(
-            describe(column, is_categorical=column.name in named) for column in columns
+            column.info(is_categorical=column.name in named) for column in columns
         )
 
-    def tables(self, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
+    def tables(self, selection: Sequence[SelectedColumn]) -> Iterator[pa.Table]:
         """Read columns, in blocks of any size."""
         for rows in filter(len, self.scan()):
             grid, _ = self.split(rows)
-            yield make_table(self.convert(grid, wanted), wanted)
+            yield make_table(self.convert(grid, selection), selection)
 
     def scan(self, *, exact: bool = False) -> Iterator[RawRows]:
         """Find the rows, block by block."""
@@ -193,7 +155,7 @@ class CsvReader:
         size = min(max(_LEAST_CHUNK, _BYTES_A_COLUMN * n_columns), _MOST_CHUNK)
         chunks = read_chunks(self._source, self.encoding, size=size, exact=exact)
         yield from scan_rows(
-            _without_start(chunks, len(self.header.data)),
+            _skip_bytes(chunks, len(self.header.data)),
             self.header.separator,
             n_columns=n_columns,
             first_line=1 + count_lines(self.header.data),
@@ -201,33 +163,47 @@ class CsvReader:
         )
 
     def split(self, rows: RawRows) -> tuple[TextGrid, Bools]:
-        """Return what cells say, and which of them are holes."""
+        """Return the trimmed texts, null where missing, and which are missing."""
         texts = trim(rows.texts)
-        holes = self._markers.find(texts)
-        if holes.any():
-            texts = pc.if_else(pa.array(holes), pa.scalar(None, pa.string()), texts)
+        missing = self._markers.find(texts)
+        if missing.any():
+            texts = pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), texts)
         grid = TextGrid(texts, len(self.names))
-        return grid, holes.reshape(grid.shape)
+        return grid, missing.reshape(grid.shape)
 
-    def convert(self, grid: TextGrid, wanted: Sequence[Wanted]) -> list[pa.Array]:
-        """Read texts as what they are wanted for."""
-        numbers = self._convert_numbers(grid, wanted)
-        return [self._convert_one(grid, each, numbers) for each in wanted]
+    def convert(
+        self, grid: TextGrid, selection: Sequence[SelectedColumn]
+    ) -> list[pa.Array]:
+        """Read texts in the forms asked for."""
+        numbers = self._convert_numbers(grid, selection)
+        arrays = []
+        for each in selection:
+            if each.index is None:
+                arrays.append(pa.nulls(grid.shape[0], TYPES[each.form]))
+            elif each.index in numbers and each.categories is None:
+                arrays.append(pa.array(numbers[each.index]))
+            else:
+                texts = grid.column(each.index)
+                values = _read(texts, self.columns[each.index], each.form)
+                if each.categories is not None:
+                    values = each.categories.recode(values, texts)
+                arrays.append(values)
+        return arrays
 
-    def check(self, wanted: Sequence[Wanted]) -> None:
-        """Refuse what can't be read as what it is wanted for, before any work."""
-        for each in wanted:
-            if each.place is None:
+    def check(self, selection: Sequence[SelectedColumn]) -> None:
+        """Refuse what can't be read in the form asked for, before any work."""
+        for each in selection:
+            if each.index is None:
                 continue
-            column = self.columns[each.place]
+            column = self.columns[each.index]
             if each.form in ("number", "integer"):
-                check_number(column, self._source.name)
+                column.check_number(self._source.name)
             elif each.form == "date":
-                check_date(column, self._source.name)
+                column.check_date(self._source.name)
 
     @cached_property
     def columns(self) -> list[TextColumn]:
-        """All columns, looked at from the first row to the last."""
+        """All columns, after a pass over all rows."""
         separator, n_columns = self.header.separator, len(self.names)
         orders = dict.fromkeys(self._options.day_first, DAY_FIRST)
         orders |= dict.fromkeys(self._options.month_first, MONTH_FIRST)
@@ -247,46 +223,35 @@ class CsvReader:
             raise TableError(msg)
         return columns
 
-    def _convert_one(
-        self, grid: TextGrid, each: Wanted, numbers: dict[int, NDArray[np.float64]]
-    ) -> pa.Array:
-        if each.place is None:
-            return pa.nulls(grid.shape[0], TYPES[each.form])
-        if each.place in numbers and each.levels is None:
-            return pa.array(numbers[each.place])
-        texts = grid.column(each.place)
-        values = _read(texts, self.columns[each.place], each.form)
-        return values if each.levels is None else each.levels.settle(values, texts)
-
     def _convert_numbers(
-        self, grid: TextGrid, wanted: Sequence[Wanted]
+        self, grid: TextGrid, selection: Sequence[SelectedColumn]
     ) -> dict[int, NDArray[np.float64]]:
         """Read all numbers at once, but for those with a comma before decimals."""
-        places = sorted(
-            each.place
-            for each in wanted
-            if each.place is not None
+        indices = sorted(
+            each.index
+            for each in selection
+            if each.index is not None
             and each.form == "number"
-            and self.columns[each.place].numbers.decimal == "."
+            and self.columns[each.index].numbers.decimal == "."
         )
-        if not places:
+        if not indices:
             return {}
-        chosen = grid.columns(places)
+        chosen = grid.columns(indices)
         found = read_floats(chosen.flat)
-        assert found is not None  # as they were looked at
+        assert found is not None  # as columns are checked
         values = found.to_numpy(zero_copy_only=False).reshape(chosen.shape)
         columns = np.ascontiguousarray(values.T)
-        return dict(zip(places, columns, strict=True))
+        return dict(zip(indices, columns, strict=True))
 
 
-def _without_start(chunks: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
+def _skip_bytes(chunks: Iterator[bytes], n_bytes: int) -> Iterator[bytes]:
     for chunk in chunks:
         yield chunk[n_bytes:]
         n_bytes = max(0, n_bytes - len(chunk))
 
 
 def _read(texts: pa.StringArray, column: TextColumn, form: Form) -> pa.Array:
-    """Read the texts of a column, which fit this form."""
+    """Read the texts of a column, all of which have this form."""
     if form == "text":
         return texts
     if form == "number":

@@ -1,4 +1,4 @@
-"""How a table is to be read: the options that all commands share."""
+"""How a table is to be read."""
 
 import codecs
 import difflib
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lacunet._text import list_names, shorten
 from lacunet.exceptions import TableError
 
-_SPELLED = {"\\t": "\t", "tab": "\t"}  # what a shell makes hard to type
+_TYPED = {"\\t": "\t", "tab": "\t"}  # for what is hard to type in a shell
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class ReadOptions:
     drop : tuple of str, default=()
         Columns to leave out.
     categorical : tuple of str, default=()
-        Columns whose values are names, also where they look like numbers.
+        Columns whose values are categories, also where they look like numbers.
     sep : str, default=None
-        What stands between cells; found by default.
+        The separator between cells; found by default.
     encoding : str, default=None
-        Found by default, if it is UTF-8, or UTF-16 with its mark.
+        Found by default, if it is UTF-8, or UTF-16 with its byte order mark.
     usual_missing : bool, default=True
         Whether ``NA``, ``?``, ``-`` and the like mean "missing" in a CSV file. An empty
         cell always does.
     day_first, month_first : tuple of str, default=()
-        Columns of a CSV file whose dates are ``31/12/2024`` or ``12/31/2024`` where no
-        row tells it, as no day is beyond 12. Rows that do are read as they tell. They
-        may be columns that the table lacks, as those of a model are.
+        Columns of a CSV file whose dates are ``31/12/2024`` or ``12/31/2024``, used
+        where no day is beyond 12. Unambiguous dates are read as they are. The table may
+        lack these columns.
 
     Examples
     --------
@@ -57,7 +57,13 @@ class ReadOptions:
             given = getattr(self, field)
             texts = (given,) if isinstance(given, str) else tuple(map(str, given))
             object.__setattr__(self, field, texts)
-        _check_orders(self.day_first, self.month_first)
+        both = sorted(set(self.day_first) & set(self.month_first))
+        if both:
+            msg = (
+                f"Got column {shorten(both[0])!r} in day_first and in month_first, but "
+                f"expected it in one of them at most."
+            )
+            raise TableError(msg)
         if self.sep is not None:
             object.__setattr__(self, "sep", _check_separator(self.sep))
         if self.encoding is not None:
@@ -77,18 +83,8 @@ def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
     raise TableError(msg)
 
 
-def _check_orders(day_first: Sequence[str], month_first: Sequence[str]) -> None:
-    both = sorted(set(day_first) & set(month_first))
-    if both:
-        msg = (
-            f"Got column {shorten(both[0])!r} in day_first and in month_first, but "
-            f"expected it in one of them at most."
-        )
-        raise TableError(msg)
-
-
 def _check_separator(sep: str) -> str:
-    found = _SPELLED.get(sep.lower(), sep)
+    found = _TYPED.get(sep.lower(), sep)
     if len(found) != 1 or not found.isascii() or found in '"\r\n\0':
         msg = (
             f"Got --sep {sep!r}, but expected a single character, such as ',' or ';', "
@@ -100,7 +96,7 @@ def _check_separator(sep: str) -> str:
 
 def _check_encoding(encoding: str) -> str:
     try:
-        # What is no text (base64, zip) is a LookupError, too.
+        # Codecs that are not of text (base64, zip) raise a LookupError, too.
         codecs.getincrementaldecoder(encoding)
         codecs.getincrementalencoder(encoding)
         "".encode(encoding)

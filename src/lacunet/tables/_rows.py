@@ -3,23 +3,55 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lacunet.tables._source import FileFormat, encoding_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-import pandas as pd
+from lacunet.tables._source import Encoding, FileFormat
 
 _IN_MEMORY = 2**24  # bytes of rows put aside; beyond, they go to a file
 
 
+def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the predictions of a model: a class and all probabilities, or a number.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    rows : DataFrame
+        Such as ``TableFile.blocks`` returns.
+
+    Returns
+    -------
+    DataFrame
+        With a column ``prediction``, and ``probability_`` of each class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from lacunet.tables import predict_rows
+    >>> rows = pd.DataFrame({"age": [40, 50, 60, 70]})
+    >>> model = DummyClassifier().fit(rows, ["ill", "ill", "well", "ill"])
+    >>> predict_rows(model, rows[:1])
+      prediction  probability_ill  probability_well
+    0        ill             0.75              0.25
+    """
+    if not hasattr(model, "classes_"):
+        return pd.DataFrame({"prediction": model.predict(rows)})
+    probabilities = model.predict_proba(rows)
+    columns = {"prediction": model.classes_[probabilities.argmax(1)]}
+    for name, values in zip(model.classes_, probabilities.T, strict=True):
+        columns[f"probability_{name}"] = values
+    return pd.DataFrame(columns)
+
+
 def write_rows(
-    out: IO[bytes], frames: "Iterable[pd.DataFrame]", format: FileFormat | None = None
+    out: IO[bytes], frames: Iterable[pd.DataFrame], format: FileFormat | None = None
 ) -> int:
     """Write frames with the same columns to one file, holding one at a time.
 
@@ -28,9 +60,10 @@ def write_rows(
     out : binary stream
         Such as ``open_output`` opens.
     frames : iterable of DataFrame
+        Each is written before the next is taken.
     format : FileFormat, default=None
-        CSV with commas in UTF-8 by default; ``FileFormat.of_name`` tells what a name
-        asks for.
+        CSV with commas in UTF-8 by default; ``FileFormat.of_name`` returns that of a
+        name.
 
     Returns
     -------
@@ -58,7 +91,7 @@ def write_rows(
 
 
 def _write_csv(out: IO[bytes], frames: Iterable[Any], form: FileFormat) -> int:
-    encoding = encoding_of(form)
+    encoding = Encoding.of_format(form)
     n_rows = 0
     for number, frame in enumerate(frames):
         text = frame.to_csv(
@@ -77,7 +110,12 @@ def _write_csv(out: IO[bytes], frames: Iterable[Any], form: FileFormat) -> int:
 def _write_parquet(out: IO[bytes], frames: Iterable[Any]) -> int:
     n_rows = 0
     with SpooledTemporaryFile(max_size=_IN_MEMORY) as room:
-        schema, tables = _find_schema(map(_as_table, frames), room)
+        # Without the metadata of pandas, which it can't read of Arrow's own types.
+        every = (
+            pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+            for frame in frames
+        )
+        schema, tables = _find_schema(every, room)
         if schema is None:
             return 0
         with pq.ParquetWriter(out, schema) as writer:
@@ -85,12 +123,6 @@ def _write_parquet(out: IO[bytes], frames: Iterable[Any]) -> int:
                 writer.write_table(table.cast(schema))
                 n_rows += len(table)
     return n_rows
-
-
-def _as_table(frame: Any) -> pa.Table:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    # Without what pandas adds, which it can't read of Arrow's own types.
-    return table.replace_schema_metadata()
 
 
 def _find_schema(
@@ -118,41 +150,3 @@ def _take_up(room: IO[bytes], n_tables: int) -> Iterator[pa.Table]:
     for _ in range(n_tables):
         with pa.ipc.open_stream(room) as aside:
             yield aside.read_all()
-
-
-PREDICTION = "prediction"
-PROBABILITY = "probability_"  # before the name of a class
-
-
-def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what a model says of rows: a class and all probabilities, or a number.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    rows : DataFrame
-
-    Returns
-    -------
-    DataFrame
-        With a column ``prediction``, and ``probability_`` of each class.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from lacunet.tables import predict_rows
-    >>> rows = pd.DataFrame({"age": [40, 50, 60, 70]})
-    >>> model = DummyClassifier().fit(rows, ["ill", "ill", "well", "ill"])
-    >>> predict_rows(model, rows[:1])
-      prediction  probability_ill  probability_well
-    0        ill             0.75              0.25
-    """
-    if not hasattr(model, "classes_"):
-        return pd.DataFrame({PREDICTION: model.predict(rows)})
-    shares = model.predict_proba(rows)
-    said = {PREDICTION: model.classes_[shares.argmax(1)]}
-    for place, name in enumerate(model.classes_):
-        said[f"{PROBABILITY}{name}"] = shares[:, place]
-    return pd.DataFrame(said)

@@ -16,87 +16,17 @@ from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo
 from lacunet.tables._options import ReadOptions
 
-Level = str | int | float | bool
+Category = str | int | float | bool
+Kind = Literal["number", "category", "date", "empty"]
 
 MOST_UNSEEN = 3  # kept of a column, to be named
-# With zeros in front it is a code: 007 is not 7.
+# With leading zeros it is a code: 007 is not 7.
 _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 )
-
-
-class Levels:
-    """The levels of a column that a model was trained on.
-
-    Parameters
-    ----------
-    levels : sequence of str, int, float or bool
-
-    Attributes
-    ----------
-    unseen : list of str
-        A few of the values that were read and are none of them.
-
-    Examples
-    --------
-    >>> levels = Levels(["1.0", "2.0"])
-    >>> texts = pa.array(["2", "3", None])
-    >>> levels.settle(texts, texts).to_pylist()
-    ['2.0', '3', None]
-    >>> levels.unseen
-    ['3']
-    """
-
-    def __init__(self, levels: Sequence[Level]) -> None:
-        self.unseen: list[str] = []
-        self._texts = [level for level in levels if isinstance(level, str)]
-        self._others = [level for level in levels if not isinstance(level, str)]
-        self._by_number: dict[Decimal | None, str | None] = {}
-        for level in self._texts:
-            number = _as_number(level)
-            if number is not None:
-                # Two of one value can only be told by their spelling.
-                again = number in self._by_number
-                self._by_number[number] = None if again else level
-
-    def settle(self, values: pa.Array, found: pa.Array) -> pa.Array:
-        """Return values as levels, and take note of those that are none."""
-        known = self._known(values.type)
-        if pc.all(pc.or_(pc.is_in(values, known), found.is_null())).as_py():
-            return values
-        if values.type == pa.string():
-            values = self._respell(values)
-        others = pc.and_(pc.invert(pc.is_in(values, known)), found.is_valid())
-        self._note(pc.unique(found.filter(others)))
-        return values
-
-    def _known(self, type_: pa.DataType) -> pa.Array:
-        if type_ == pa.string():
-            return pa.array(self._texts, type_)
-        if type_ == pa.bool_():
-            return pa.array(self._others, type_)
-        return pa.array([*map(float, self._others)], type_)
-
-    def _respell(self, texts: pa.StringArray) -> pa.StringArray:
-        exact = set(self._texts)
-        coded = texts.dictionary_encode()
-        spelled = [
-            text if text in exact else self._by_number.get(_as_number(text)) or text
-            for text in coded.dictionary.to_pylist()
-        ]
-        return pa.array(spelled, pa.string()).take(coded.indices)
-
-    def _note(self, values: pa.Array) -> None:
-        room = MOST_UNSEEN - len(self.unseen)
-        texts = dict.fromkeys(map(str, values[: room + MOST_UNSEEN].to_pylist()))
-        self.unseen += [text for text in texts if text not in self.unseen][:room]
-
-
-def _as_number(text: str) -> Decimal | None:
-    return Decimal(text) if _NUMBER.fullmatch(text) else None
-
-
-Kind = Literal["number", "category", "date", "empty"]
+_MOST_BYTES = 2**24  # of the record, which may name all columns of a wide table
+# Written only where there are such columns: earlier records have none of them.
+_OPTIONAL = ("day_first", "month_first")
 
 
 @dataclass(frozen=True)
@@ -106,18 +36,19 @@ class SchemaColumn:
     Parameters
     ----------
     name : str
+        Of the column.
     kind : {"number", "category", "date", "empty"}
         Of a column that was empty in training no value is ever used or filled.
-    levels : tuple of str, int, float or bool, default=()
-        Of a category.
-    had_holes : bool, default=True
+    categories : tuple of str, int, float or bool, default=()
+        Those seen in training, if it is a category.
+    had_missing : bool, default=True
         Whether a value was missing in training.
     """
 
     name: str
     kind: Kind
-    levels: tuple[Level, ...] = ()
-    had_holes: bool = True
+    categories: tuple[Category, ...] = ()
+    had_missing: bool = True
 
 
 @dataclass(frozen=True)
@@ -127,6 +58,7 @@ class Schema:
     Parameters
     ----------
     columns : tuple of SchemaColumn
+        In the order of training.
 
     Examples
     --------
@@ -172,7 +104,12 @@ class Schema:
             raise TableError(msg)
         return cls(
             tuple(
-                _describe(str(name), column)
+                SchemaColumn(
+                    str(name),
+                    "empty" if column.empty else column.kind,
+                    (*column.categories, *column.pooled),
+                    column.had_missing,
+                )
                 for name, column in zip(model.feature_names_in_, columns, strict=True)
             )
         )
@@ -197,30 +134,19 @@ class Match:
 
 def match_names(names: Sequence[str], schema: Schema, source: str) -> Match:
     """Compare the columns of a file with those of a model."""
-    here, wanted, empty = set(names), set(schema.names), set(schema.empty)
+    here, known, empty = set(names), set(schema.names), set(schema.empty)
     useful = [name for name in schema.names if name not in empty] or schema.names
     if here.isdisjoint(useful):
         msg = (
-            f"Got {source} without a column that the model knows, but expected such as "
-            f"{useful[0]!r}. Is it the right file, and is its first line one of "
-            f"names?"
+            f"Got {source} without a column that the model knows, but expected some, "
+            f"such as {useful[0]!r}. Is it the right file, and does its first line "
+            f"have the names of the columns?"
         )
         raise TableError(msg)
     return Match(
         tuple(name for name in schema.names if name not in here | empty),
-        tuple(name for name in names if name not in wanted),
+        tuple(name for name in names if name not in known),
     )
-
-
-def _describe(name: str, column: Any) -> SchemaColumn:
-    kind: Kind = "empty" if column.empty else column.kind
-    levels = (*column.categories, *column.pooled)
-    return SchemaColumn(name, kind, levels, column.had_missing)
-
-
-_MOST_BYTES = 2**24  # of the record, which may name all columns of a wide table
-# Written only where there are such columns: earlier records have none of them.
-_OPTIONAL = ("day_first", "month_first")
 
 
 @dataclass(frozen=True)
@@ -238,8 +164,8 @@ class ModelTable:
     usual_missing : bool, default=True
         Whether the usual ones do.
     day_first, month_first : tuple of str, default=()
-        Columns whose dates were ``31/12/2024`` or ``12/31/2024``: rows to come that do
-        not tell days from months are written alike.
+        Columns whose dates were ``31/12/2024`` or ``12/31/2024``: ambiguous dates of
+        later tables are read alike.
 
     Examples
     --------
@@ -267,11 +193,12 @@ class ModelTable:
         source: str = "",
         target: str | None = None,
     ) -> Self:
-        """Return what is to be known of a table, by what was found in it.
+        """Return the record of a table, by what was found in it.
 
         Parameters
         ----------
         columns : sequence of ColumnInfo
+            Of the table.
         options : ReadOptions
             By which it was read.
         source : str, default=""
@@ -298,23 +225,23 @@ class ModelTable:
         Parameters
         ----------
         given : ReadOptions
-            What it says of the dates of a column goes before.
+            Its order of the dates of a column takes precedence.
 
         Returns
         -------
         ReadOptions
         """
-        told = given.day_first + given.month_first
+        ordered = given.day_first + given.month_first
         return replace(
             given,
             missing=given.missing + _without(self.missing, given.missing),
             usual_missing=given.usual_missing and self.usual_missing,
-            day_first=given.day_first + _without(self.day_first, told),
-            month_first=given.month_first + _without(self.month_first, told),
+            day_first=given.day_first + _without(self.day_first, ordered),
+            month_first=given.month_first + _without(self.month_first, ordered),
         )
 
     def to_text(self) -> str:
-        """Return what stands in the file.
+        """Return the content of the file.
 
         Returns
         -------
@@ -328,7 +255,7 @@ class ModelTable:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read what stands beside a model; nothing is known of one without the file.
+        """Read the record beside a model; a model may come without one.
 
         Parameters
         ----------
@@ -356,7 +283,8 @@ class ModelTable:
     @classmethod
     def _of_record(cls, record: Any) -> Self:
         names = [field.name for field in fields(cls)]
-        if not isinstance(record, dict) or not _has_fields(record, names):
+        needed = set(names) - set(_OPTIONAL)
+        if not isinstance(record, dict) or not needed <= set(record) <= set(names):
             msg = f"expected {names}"
             raise ValueError(msg)
         source, target, usual = (
@@ -376,11 +304,6 @@ class ModelTable:
         return cls(source, target, missing, usual, day_first, month_first)
 
 
-def _has_fields(record: dict[str, Any], names: Sequence[str]) -> bool:
-    needed = set(names) - set(_OPTIONAL)
-    return needed <= set(record) <= set(names)
-
-
 def _read_texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
     texts = record.get(name, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -392,3 +315,67 @@ def _read_texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
 def _without(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     known = set(others)
     return tuple(text for text in texts if text not in known)
+
+
+class KnownCategories:
+    """The categories of a column that a model was trained on.
+
+    A few of the values that were read and are none of them are kept in ``unseen``.
+
+    Examples
+    --------
+    >>> categories = KnownCategories(["1.0", "2.0"])
+    >>> texts = pa.array(["2", "3", None])
+    >>> categories.recode(texts, texts).to_pylist()
+    ['2.0', '3', None]
+    >>> categories.unseen
+    ['3']
+    """
+
+    def __init__(self, categories: Sequence[Category]) -> None:
+        self.unseen: list[str] = []
+        self._texts = [each for each in categories if isinstance(each, str)]
+        self._others = [each for each in categories if not isinstance(each, str)]
+        self._by_number: dict[Decimal | None, str | None] = {}
+        for category in self._texts:
+            number = _as_number(category)
+            if number is not None:
+                # Two that are the same number differ by their spelling only.
+                again = number in self._by_number
+                self._by_number[number] = None if again else category
+
+    def recode(self, values: pa.Array, found: pa.Array) -> pa.Array:
+        """Return values as categories, and keep a few of those that are none.
+
+        A number among texts becomes the category that is the same number, however that
+        is spelled. ``found`` is what stands in the file, null where missing.
+        """
+        if values.type == pa.string():
+            known = pa.array(self._texts, pa.string())
+        elif values.type == pa.bool_():
+            known = pa.array(self._others, pa.bool_())
+        else:
+            known = pa.array([*map(float, self._others)], values.type)
+        if pc.all(pc.or_(pc.is_in(values, known), found.is_null())).as_py():
+            return values
+        if values.type == pa.string():
+            values = self._respell(values)
+        others = pc.and_(pc.invert(pc.is_in(values, known)), found.is_valid())
+        new = pc.unique(found.filter(others))
+        room = MOST_UNSEEN - len(self.unseen)
+        texts = dict.fromkeys(map(str, new[: room + MOST_UNSEEN].to_pylist()))
+        self.unseen += [text for text in texts if text not in self.unseen][:room]
+        return values
+
+    def _respell(self, texts: pa.StringArray) -> pa.StringArray:
+        exact = set(self._texts)
+        coded = texts.dictionary_encode()
+        spelled = [
+            text if text in exact else self._by_number.get(_as_number(text)) or text
+            for text in coded.dictionary.to_pylist()
+        ]
+        return pa.array(spelled, pa.string()).take(coded.indices)
+
+
+def _as_number(text: str) -> Decimal | None:
+    return Decimal(text) if _NUMBER.fullmatch(text) else None

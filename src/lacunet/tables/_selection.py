@@ -1,13 +1,14 @@
 """Which columns of a file are to be read, and as what."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo, quote_name
-from lacunet.tables._schema import Levels, Schema, SchemaColumn
+from lacunet.tables._schema import KnownCategories, Schema
 from lacunet.tables._values import STAMP
 
 Form = Literal["number", "integer", "boolean", "text", "date"]
@@ -28,67 +29,76 @@ _FORMS: dict[str, Form] = {
     "date": "date",
     "empty": "number",
 }
-_FEW_COLUMNS = 1000  # so many have an array each in a frame
+_FEW_COLUMNS = 1000  # up to which a frame has an array for each
 
 
-class Wanted(NamedTuple):
-    """A column to read."""
+@dataclass(frozen=True, eq=False)
+class SelectedColumn:
+    """A column to read, in the form that is asked for."""
 
     name: str
-    place: int | None
+    index: int | None  # in the file; None: missing in every row
     form: Form
-    levels: Levels | None = None
+    categories: KnownCategories | None = None  # those of a model
 
 
-def want_all(names: Sequence[str], infos: Sequence[ColumnInfo]) -> list[Wanted]:
-    """Want all columns as what they are.
+def select_all(
+    names: Sequence[str], infos: Sequence[ColumnInfo]
+) -> list[SelectedColumn]:
+    """Select every column with its inferred type.
 
-    Integers with holes are numbers: in a frame, only floats can be missing.
+    Integers with missing values are numbers: in a frame, only floats can be missing.
     """
-    places = {name: place for place, name in enumerate(names)}
+    indices = {name: index for index, name in enumerate(names)}
     found = []
     for info in infos:
         if info.kind == "unsupported":
             msg = (
-                f"Got column {quote_name(info.name)}, but expected numbers, truth "
-                f"values, texts or dates. {info.notices[-1].text}"
+                f"Got column {quote_name(info.name)}, but expected numbers, booleans, "
+                f"texts or dates. {info.notices[-1].text}"
             )
             raise TableError(msg)
         form = _FORMS[info.kind]
         if form == "integer" and info.n_missing:
             form = "number"
-        found.append(Wanted(info.name, places[info.name], form))
+        found.append(SelectedColumn(info.name, indices[info.name], form))
     return found
 
 
-def want_schema(
-    names: Sequence[str], kept: Sequence[str], schema: Schema
-) -> list[Wanted]:
-    """Want the columns of a model as what it was trained on, in its order.
+def select_schema(
+    names: Sequence[str], used: Sequence[str], schema: Schema
+) -> list[SelectedColumn]:
+    """Select the columns of a model, in its order and types.
 
-    Those that were empty then are missing, whatever the file has in them.
+    Those that were empty in training are missing, whatever the file has in them.
     """
-    here = set(kept) - set(schema.empty)
-    places = {name: place for place, name in enumerate(names) if name in here}
-    return [
-        Wanted(
-            column.name,
-            places.get(column.name),
-            _form_of(column),
-            Levels(column.levels) if column.levels else None,
-        )
-        for column in schema.columns
-    ]
+    here = set(used) - set(schema.empty)
+    indices = {name: index for index, name in enumerate(names) if name in here}
+    found = []
+    for column in schema.columns:
+        form, categories = _FORMS[column.kind], column.categories
+        if column.kind == "category" and all(isinstance(c, bool) for c in categories):
+            form = "boolean"
+        elif column.kind == "category" and all(
+            isinstance(c, (int, float)) for c in categories
+        ):
+            form = "number"
+        known = KnownCategories(categories) if categories else None
+        index = indices.get(column.name)
+        found.append(SelectedColumn(column.name, index, form, known))
+    return found
 
 
-def find_unseen(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
-    """Return levels that a model does not know, by the names of categories."""
-    return {each.name: each.levels.unseen for each in wanted if each.levels}
+def find_unseen(selection: Sequence[SelectedColumn]) -> dict[str, list[str]]:
+    """Return lists of categories unknown to the model; they grow as rows are read."""
+    return {each.name: each.categories.unseen for each in selection if each.categories}
 
 
-def make_table(arrays: Sequence[pa.Array], wanted: Sequence[Wanted]) -> pa.Table:
-    """Put names and types to columns."""
-    schema = pa.schema([(each.name, TYPES[each.form]) for each in wanted])
+def make_table(
+    arrays: Sequence[pa.Array], selection: Sequence[SelectedColumn]
+) -> pa.Table:
+    """Make a table of the arrays of selected columns."""
+    schema = pa.schema([(each.name, TYPES[each.form]) for each in selection])
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -108,16 +118,6 @@ def regroup(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
 
 
 def as_frame(table: pa.Table) -> Any:
-    """Return a table as a frame of pandas; it can't be used any more."""
+    """Return a table as a pandas frame; the table can't be used any more."""
     few = table.num_columns <= _FEW_COLUMNS
     return table.to_pandas(ignore_metadata=True, split_blocks=few, self_destruct=few)
-
-
-def _form_of(column: SchemaColumn) -> Form:
-    if column.kind != "category":
-        return _FORMS[column.kind]
-    if all(isinstance(level, bool) for level in column.levels):
-        return "boolean"
-    if all(isinstance(level, (int, float)) for level in column.levels):
-        return "number"
-    return "text"

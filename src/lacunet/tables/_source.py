@@ -12,75 +12,17 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from lacunet._output import STANDARD
 from lacunet.exceptions import TableError
 
-FileKind = Literal["csv", "parquet"]
-
-_PARQUET_NAMES = (".parquet", ".pq", ".parq")
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    r"""How a file is written.
-
-    Parameters
-    ----------
-    kind : {"csv", "parquet"}, default="csv"
-        The other fields are about CSV.
-    separator : str, default=","
-    decimal : {".", ","}, default="."
-        What stands before the decimals of a number.
-    encoding : str, default="utf-8"
-    has_mark : bool, default=False
-        Whether the file begins with the mark of its encoding (a BOM).
-    line_end : str, default="\n"
-    quote : str, default='"'
-
-    Examples
-    --------
-    >>> from lacunet.tables import FileFormat
-    >>> FileFormat.of_name("out.parquet").kind
-    'parquet'
-    """
-
-    kind: FileKind = "csv"
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    has_mark: bool = False
-    line_end: str = "\n"
-    quote: str = '"'
-
-    @classmethod
-    def of_name(cls, path: str | PathLike[str]) -> "FileFormat":
-        """Return the format that a name asks for.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            Parquet ends in ``.parquet`` or ``.pq``; ``.tsv`` has tabs; all else, also
-            ``-``, is CSV with commas.
-
-        Returns
-        -------
-        FileFormat
-        """
-        name = fspath(path).lower()
-        if name.endswith(_PARQUET_NAMES):
-            return cls("parquet")
-        return cls(separator="\t" if name.endswith((".tsv", ".tsv.gz")) else ",")
-
-
 _IN_MEMORY = 2**24  # bytes of a pipe that are not put on the disk
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
-# What begins like this is no table that is read here.
-_STRANGERS = {
+# Files that begin like this can't be read here.
+_OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook. Save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook. Save the sheet as CSV",
     b"ARROW1": "an Arrow file. Write it as Parquet",
@@ -92,39 +34,102 @@ _STRANGERS = {
     b"\xfd7zXZ": "compressed with xz. Unpack it first, or use gzip",
     b"(\xb5/\xfd": "compressed with zstd. Unpack it first, or use gzip",
 }
+UTF_8 = "utf-8"
+# Byte order marks; that of UTF-32 begins like one of UTF-16.
+_MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32-le",
+    b"\x00\x00\xfe\xff": "utf-32-be",
+    b"\xef\xbb\xbf": UTF_8,
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+# What the names without a byte order mean where there is no mark.
+_UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": UTF_8}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    r"""How a file is written.
+
+    Parameters
+    ----------
+    kind : {"csv", "parquet"}, default="csv"
+        The other fields are about CSV.
+    separator : str, default=","
+        The character between cells.
+    decimal : {".", ","}, default="."
+        The decimal mark of numbers.
+    encoding : str, default="utf-8"
+        As Python names it.
+    has_mark : bool, default=False
+        Whether the file begins with the byte order mark (BOM) of its encoding.
+    line_end : str, default="\n"
+        What ends a line.
+    quote : str, default='"'
+        The character around cells that contain a separator.
+
+    Examples
+    --------
+    >>> from lacunet.tables import FileFormat
+    >>> FileFormat.of_name("out.parquet").kind
+    'parquet'
+    """
+
+    kind: Literal["csv", "parquet"] = "csv"
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = UTF_8
+    has_mark: bool = False
+    line_end: str = "\n"
+    quote: str = '"'
+
+    @classmethod
+    def of_name(cls, path: str | os.PathLike[str]) -> "FileFormat":
+        """Return the format that the name of a file asks for.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            Parquet ends in ``.parquet`` or ``.pq``; ``.tsv`` has tabs; all else, also
+            ``-``, is CSV with commas.
+
+        Returns
+        -------
+        FileFormat
+            With the defaults of all other fields.
+        """
+        name = os.fspath(path).lower()
+        if name.endswith((".parquet", ".pq", ".parq")):
+            return cls("parquet")
+        return cls(separator="\t" if name.endswith((".tsv", ".tsv.gz")) else ",")
 
 
 class Source:
     """The bytes of a table, which can be opened any number of times.
 
-    What can be read only once (standard input, a pipe) is kept: in memory if it is
+    What can be read only once (standard input, a pipe) is buffered: in memory if it is
     small, else in a file without a name, which the system removes.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path: Path | None = None
-        self._kept: IO[bytes] | None = None
+        self._buffer: IO[bytes] | None = None
         if str(path) == STANDARD:
-            self.name = "standard input"
-            self._kept = _keep(sys.stdin.buffer)
+            self.name = "standard input"  # for messages
+            self._buffer = _read_into_buffer(sys.stdin.buffer)
         else:
             self.name = str(path)
-            self._take(Path(path))
+            self._find_file(Path(path))
         try:
             self._state = self._find_state()
             with self._open_raw() as stream:
-                self._is_packed = stream.read(len(_GZIP)) == _GZIP
+                self._is_compressed = stream.read(len(_GZIP)) == _GZIP
             with self.open() as stream:
-                self.start = stream.read(64)
-            self._check_known()
+                self.start = stream.read(64)  # decompressed
+            self._check_format()
         except BaseException:
             self.close()
             raise
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the bytes are compressed, with gzip."""
-        return self._is_packed
 
     @property
     def is_parquet(self) -> bool:
@@ -132,20 +137,20 @@ class Source:
         return self.start.startswith(_PARQUET)
 
     def close(self) -> None:
-        """Forget what was kept of a pipe."""
-        if self._kept is not None:
-            self._kept.close()
+        """Discard what was buffered of a pipe."""
+        if self._buffer is not None:
+            self._buffer.close()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the bytes from their beginning, unpacked."""
+        """Open the bytes from their beginning, decompressed."""
         with self._open_raw() as stream:
-            if not self._is_packed:
+            if not self._is_compressed:
                 yield stream
                 return
             try:
-                with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
-                    yield unpacked  # type: ignore[misc]
+                with gzip.GzipFile(fileobj=stream, mode="rb") as decompressed:
+                    yield decompressed  # type: ignore[misc]
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 msg = (
                     f"Got {self.name}, compressed with gzip and damaged ({error}), but "
@@ -153,29 +158,34 @@ class Source:
                 )
                 raise TableError(msg) from error
 
-    def _take(self, path: Path) -> None:
-        """Find a file, or keep what comes out of a pipe."""
-        with _told(path):
+    def _find_file(self, path: Path) -> None:
+        """Take the path of a file, or buffer what comes out of a pipe."""
+        with _explain_errors(path):
             if path.is_dir():
                 raise IsADirectoryError(0, "a folder")
             regular = stat.S_ISREG(path.stat().st_mode)
             with path.open("rb") as stream:  # may it be read?
                 if not regular:
-                    self._kept = _keep(stream)
+                    self._buffer = _read_into_buffer(stream)
         if regular:
             self._path = path
 
     @contextmanager
     def _open_raw(self) -> Iterator[IO[bytes]]:
         if self._path is None:
-            assert self._kept is not None
-            with io.BufferedReader(_Again(self._kept)) as kept:
-                yield kept
+            assert self._buffer is not None
+            with io.BufferedReader(_SharedReader(self._buffer)) as reader:
+                yield reader
             return
-        with _told(self._path):
+        with _explain_errors(self._path):
             stream = self._path.open("rb")
         with stream:
-            self._check_same()
+            if hasattr(self, "_state") and self._find_state() != self._state:
+                msg = (
+                    f"Got {self.name} changed since it was opened, but expected it to "
+                    f"stay as it is while it is read. Run again when it is finished."
+                )
+                raise TableError(msg)
             yield stream
 
     def _find_state(self) -> tuple[int, int]:
@@ -184,31 +194,25 @@ class Source:
         found = self._path.stat()
         return found.st_size, found.st_mtime_ns
 
-    def _check_same(self) -> None:
-        if hasattr(self, "_state") and self._find_state() != self._state:
-            msg = (
-                f"Got {self.name} changed since it was opened, but expected it to stay "
-                f"as it is while it is read. Run again when it is finished."
-            )
-            raise TableError(msg)
-
-    def _check_known(self) -> None:
+    def _check_format(self) -> None:
         if not self.start:
             msg = f"Got {self.name}, which is empty, but expected a table."
             raise TableError(msg)
-        for start, what in _STRANGERS.items():
-            # A name in the first line of a CSV file may begin alike.
-            if self.start.startswith(start) and not _is_text(self.start):
+        # A name in the first line of a CSV file may begin like another format.
+        if self.start.isascii() and not any(byte < ord("\t") for byte in self.start):
+            return
+        for start, what in _OTHER_FORMATS.items():
+            if self.start.startswith(start):
                 msg = f"Got {self.name}, but expected CSV or Parquet: it is {what}."
                 raise TableError(msg)
 
 
-class _Again(io.RawIOBase):
-    """A reader with a place of its own in a stream that it shares."""
+class _SharedReader(io.RawIOBase):
+    """A reader with a position of its own in a stream that it shares."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -217,39 +221,35 @@ class _Again(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._stream.seek(self._place)
-        self._place = self._stream.seek(offset, whence)
-        return self._place
+        self._stream.seek(self._position)
+        self._position = self._stream.seek(offset, whence)
+        return self._position
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
-        self._stream.seek(self._place)
+        self._stream.seek(self._position)
         found = self._stream.read(len(buffer))
         buffer[: len(found)] = found
-        self._place += len(found)
+        self._position += len(found)
         return len(found)
 
 
-def _is_text(start: bytes) -> bool:
-    return start.isascii() and not any(byte < ord("\t") for byte in start)
-
-
-def _keep(stream: IO[bytes]) -> IO[bytes]:
+def _read_into_buffer(stream: IO[bytes]) -> IO[bytes]:
     # Closed by close(), or by the end of the process.
-    kept = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+    buffer = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
     try:
-        shutil.copyfileobj(stream, kept, 2**20)
+        shutil.copyfileobj(stream, buffer, 2**20)
     except BaseException:
-        kept.close()
+        buffer.close()
         raise
-    return kept
+    return buffer
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Tell what is wrong with a path in words."""
+def _explain_errors(path: Path) -> Iterator[None]:
+    """Raise what is wrong with a path as a TableError."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -265,34 +265,36 @@ def _told(path: Path) -> Iterator[None]:
     raise TableError(msg) from problem
 
 
-UTF_8 = "utf-8"
-# The marks at the beginning of a file; that of UTF-32 begins like one of UTF-16.
-_MARKS = {
-    b"\xff\xfe\x00\x00": "utf-32-le",
-    b"\x00\x00\xfe\xff": "utf-32-be",
-    b"\xef\xbb\xbf": UTF_8,
-    b"\xff\xfe": "utf-16-le",
-    b"\xfe\xff": "utf-16-be",
-}
-# What the names without an order of bytes mean where there is no mark.
-_UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": UTF_8}
+# --- encodings
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoding of a file."""
+    """The encoding of a text file, with its byte order mark if it has one."""
 
     name: str
     mark: bytes = b""
 
-    @property
-    def is_utf_8(self) -> bool:
-        """Whether its bytes are used as they are."""
-        return self.name == UTF_8
+    @classmethod
+    def of_source(cls, source: Source, given: str | None) -> "Encoding":
+        """Find the encoding by the mark; without one it is what is given, or UTF-8."""
+        known = _UNMARKED.get(given, given) if given else None
+        for mark, name in _MARKS.items():
+            # To other encodings than its own a mark is text.
+            agrees = known is None or name.startswith(known[:6])
+            if agrees and source.start.startswith(mark):
+                return cls(name, mark)
+        return cls(known or UTF_8)
+
+    @classmethod
+    def of_format(cls, format: FileFormat) -> "Encoding":
+        """Return the encoding of a format."""
+        marks = [mark for mark, name in _MARKS.items() if name == format.encoding]
+        return cls(format.encoding, marks[0] if format.has_mark and marks else b"")
 
     def encode(self, data: bytes) -> bytes:
         """Return UTF-8 in this encoding."""
-        if self.is_utf_8:
+        if self.name == UTF_8:
             return data
         try:
             return data.decode(UTF_8).encode(self.name)
@@ -305,30 +307,17 @@ class Encoding:
             raise TableError(msg) from error
 
 
-def find_encoding(source: Source, wanted: str | None) -> Encoding:
-    """Find the encoding of a file by its mark; without one it is UTF-8."""
-    for mark, name in _MARKS.items():
-        if source.start.startswith(mark) and _agrees(name, wanted):
-            return Encoding(name, mark)
-    return Encoding(_UNMARKED.get(wanted, wanted) if wanted else UTF_8)
-
-
-def encoding_of(form: FileFormat) -> Encoding:
-    """Return the encoding of a format, with its mark if it has one."""
-    marks = [mark for mark, name in _MARKS.items() if name == form.encoding]
-    return Encoding(form.encoding, marks[0] if form.has_mark and marks else b"")
-
-
 def read_chunks(
     source: Source, encoding: Encoding, *, size: int, exact: bool = False
 ) -> Iterator[bytes]:
-    """Read a file in pieces of UTF-8, without the mark.
+    """Read a file in chunks of UTF-8, without the mark.
 
-    Bytes that are in UTF-8 already are not checked.
+    Bytes that are in UTF-8 already are not checked. ``exact`` refuses what could not be
+    written back as it was.
     """
     with source.open() as stream:
         stream.read(len(encoding.mark))
-        if encoding.is_utf_8:
+        if encoding.name == UTF_8:
             while chunk := stream.read(size):
                 yield chunk
         else:
@@ -336,12 +325,12 @@ def read_chunks(
 
 
 def check_text(data: bytes, line: int, source: str) -> None:
-    """Refuse what is no UTF-8, and bytes that no text has."""
+    """Refuse what is not UTF-8, and NUL bytes; ``line`` is the number of the first."""
     if b"\0" in data:
-        place = line + data[: data.index(b"\0")].count(b"\n")
+        line += data[: data.index(b"\0")].count(b"\n")
         msg = (
-            f"Got a NUL byte in line {place} of {source}, but expected text. It is a "
-            f"binary file, or in UTF-16 without a mark: then say --encoding utf-16."
+            f"Got a NUL byte in line {line} of {source}, but expected text. It is a "
+            f"binary file, or in UTF-16 without a mark: then use --encoding utf-16."
         )
         raise TableError(msg)
     if data.isascii():
@@ -349,18 +338,13 @@ def check_text(data: bytes, line: int, source: str) -> None:
     try:
         data.decode(UTF_8)
     except UnicodeDecodeError as error:
-        place = line + data[: error.start].count(b"\n")
+        line += data[: error.start].count(b"\n")
         msg = (
-            f"Got byte 0x{data[error.start]:02x} in line {place} of {source}, but "
+            f"Got byte 0x{data[error.start]:02x} in line {line} of {source}, but "
             f"expected text in UTF-8. Name its encoding, such as --encoding latin-1 or "
             f"--encoding cp1252."
         )
         raise TableError(msg) from error
-
-
-def _agrees(name: str, wanted: str | None) -> bool:
-    """Tell whether a mark is one: to other encodings it is text."""
-    return wanted is None or name.startswith(_UNMARKED.get(wanted, wanted)[:6])
 
 
 def _decode(
@@ -381,19 +365,17 @@ def _decode(
             )
             raise TableError(msg) from error
         if exact:
-            pending = _check_exact(pending + chunk, encoder.encode(text), encoding)
+            pending += chunk
+            written = encoder.encode(text)
+            if not pending.startswith(written):
+                msg = (
+                    f"Got a table in the encoding {encoding.name} that can't be "
+                    f"written back byte for byte. Save it in UTF-8 first."
+                )
+                raise TableError(msg)
+            pending = pending[len(written) :]
         n_lines += text.count("\n")
         if text:
             yield text.encode(UTF_8)
         if not chunk:
             return
-
-
-def _check_exact(read: bytes, written: bytes, encoding: Encoding) -> bytes:
-    if not read.startswith(written):
-        msg = (
-            f"Got a table in the encoding {encoding.name} that can't be written back "
-            f"byte for byte. Save it in UTF-8 first."
-        )
-        raise TableError(msg)
-    return read[len(written) :]

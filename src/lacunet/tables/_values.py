@@ -17,10 +17,40 @@ from numpy.typing import NDArray
 
 from lacunet.tables._scanner import Bools, TextGrid
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
 MARKERS = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>"),
     *("NaN", "nan", "NAN", "null", "NULL", "None", "?", "-"),
 )
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_INFINITE = r"(?i)^[+-]?inf(?:inity)?$"
+_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?$"
+# A currency's sign before or behind, a percent sign behind; or a time of day.
+_WITH_UNIT = (
+    r"^(?:[+-]?[$€£¥] ?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]* ?[%$€£¥]"
+    r"|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)$"
+)
+_MOST_PLAIN_DECIMALS = 15  # that are those of the number and not of its binary form
+_DIGITS_UNSEEN = 6  # of numbers in a column that has none to go by
+EXACT = 2**53  # up to which every integer is a float
+STAMP = pa.timestamp("us")  # of all dates that are read; in UTC if zones are known
+
+_SECONDS = r"(?P<seconds>:[0-9]{2}(?P<fraction>\.[0-9]{1,9})?)"
+_CLOCK = rf"[0-9]{{1,2}}:[0-9]{{2}}{_SECONDS}?"
+_ZONE = r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})"
+_PAIRS = (
+    *(("False", "True"), ("F", "T"), ("No", "Yes"), ("N", "Y")),
+    *(("0", "1"), ("0.0", "1.0")),
+)
+_BOOLEANS = {
+    text.lower(): bool(value) for pair in _PAIRS for value, text in enumerate(pair)
+}
+_TRUE = [text for text, value in _BOOLEANS.items() if value]
+
+
+# --- missing values
 
 
 def trim(texts: pa.StringArray) -> pa.StringArray:
@@ -44,37 +74,37 @@ class Markers:
     ) -> None:
         self._marks = re.escape(decimals)
         stripped = [text.strip() for text in named]
-        found = [_as_decimal(text) for text in stripped]
         texts = [*dict.fromkeys([*usual, *stripped])]
         self._texts = pa.array([text for text in texts if text], pa.string())
         self._longest = max((len(text.encode()) for text in texts), default=0)
         self._empty = "" in texts
-        self._decimals = [decimal for decimal in found if decimal is not None]
-        self._infinite = [float(text) for text in stripped if _is_infinite(text)]
+        numbers = [n for text in stripped if not (n := _as_decimal(text)).is_nan()]
+        self._decimals = [number for number in numbers if number.is_finite()]
+        self._infinite = [f for number in numbers if math.isinf(f := float(number))]
 
     def find(self, texts: pa.StringArray) -> Bools:
         """Return which texts mean missing."""
         lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
-        holes: Bools = (lengths == 0) & self._empty
+        missing: Bools = (lengths == 0) & self._empty
         short = np.flatnonzero((lengths > 0) & (lengths <= self._longest))
         if len(short):
             some = texts.take(pa.array(short))
             found = pc.is_in(some, value_set=self._texts)
-            holes[short] = found.to_numpy(zero_copy_only=False)
+            missing[short] = found.to_numpy(zero_copy_only=False)
         if self._pattern:
             found = pc.match_substring_regex(texts, self._pattern)
-            holes |= pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-        return holes
+            missing |= pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+        return missing
 
     def find_numbers(self, values: NDArray[np.floating]) -> Bools:
         """Return which numbers mean missing, as the type writes them; NaN does."""
-        holes: Bools = np.isnan(values)
+        missing: Bools = np.isnan(values)
         largest = float(np.finfo(values.dtype).max)
         numbers = [float(each) for each in self._decimals if abs(each) <= largest]
         named = np.array([*numbers, *self._infinite], dtype=values.dtype)
         if len(named):
-            holes |= np.isin(values, named)
-        return holes
+            missing |= np.isin(values, named)
+        return missing
 
     @cached_property
     def _pattern(self) -> str:
@@ -83,19 +113,11 @@ class Markers:
         return f"^(?:{spellings})$" if spellings else ""
 
 
-def _as_decimal(text: str) -> Decimal | None:
+def _as_decimal(text: str) -> Decimal:
     try:
-        number = Decimal(text)
+        return Decimal(text)
     except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
-
-
-def _is_infinite(text: str) -> bool:
-    try:
-        return math.isinf(float(text))
-    except ValueError:
-        return False
+        return Decimal("NaN")
 
 
 def _spell(number: Decimal, marks: str) -> str:
@@ -106,136 +128,100 @@ def _spell(number: Decimal, marks: str) -> str:
     return f"{sign}0*{re.escape(whole.lstrip('0') or '0')}{rest}"
 
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
-_MANY = 2**30  # more than any length
+# --- numbers
 
 
-class Sight(NamedTuple):
-    """What the numbers of a column in a block look like."""
+class NumberSummary(NamedTuple):
+    """How the numbers of a column in a block are written."""
 
     least: float
     most: float
-    first: float
+    first: float  # NaN if missing
     last: float
-    is_counting: bool
-    decimals: tuple[int, int]
-    lengths: tuple[int, int]
-    is_dotted: bool
-    is_padded: bool
-    n_digits: int
-    has_lower: bool
-    has_upper: bool
+    is_counting: bool  # whether every row is one more than the row before it
+    decimals: tuple[int, int]  # fewest and most
+    lengths: tuple[int, int]  # of the shortest text and of the longest
+    is_dotted: bool  # whether one has a decimal mark
+    is_padded: bool  # whether one without it has leading zeros
+    n_digits: int  # of the longest number
+    has_lower: bool  # whether there are exponents after an e
+    has_upper: bool  # and after an E
 
 
-def look_at_numbers(grid: TextGrid, values: Floats, decimal: str = ".") -> list[Sight]:
-    """Look at columns of numbers."""
+def summarize_numbers(
+    grid: TextGrid, values: Floats, decimal: str = "."
+) -> list[NumberSummary]:
+    """Summarize columns of numbers, none of which is missing in all rows."""
     data, offsets = _as_bytes(grid.flat)
     lengths = np.diff(offsets)
     observed = lengths > 0
     first = np.zeros(len(lengths), dtype=np.uint8)  # bytes
     first[observed] = data[offsets[:-1][observed]]
-    decimals, dotted = _find_decimals(data, offsets, decimal)
+    dots = np.flatnonzero(data == ord(decimal))
+    cells = np.searchsorted(offsets, dots, side="right") - 1
+    decimals = np.zeros(len(lengths), dtype=np.int32)
+    decimals[cells] = offsets[cells + 1] - dots - 1
+    dotted = np.zeros(len(lengths), dtype=bool)
+    dotted[cells] = True
     padded = (first == ord("0")) & (lengths > 1) & ~dotted
     marks = dotted.astype(np.int32) + ((first == ord("-")) | (first == ord("+")))
-    ends, upper, lower = _find_exponents(data, offsets)
+    ends = offsets[1:].copy()  # of mantissas
+    upper, lower = np.zeros((2, len(ends)), dtype=bool)
+    for letter, found in (("E", upper), ("e", lower)):
+        exponents = np.flatnonzero(data == ord(letter))
+        cells = np.searchsorted(offsets, exponents, side="right") - 1
+        found[cells] = True
+        ends[cells] = exponents
     digits = ends - offsets[:-1] - marks
 
-    def by_column(cells: NDArray[Any]) -> NDArray[Any]:
-        return cells.reshape(grid.shape)
+    with np.errstate(invalid="ignore"):  # of infinite numbers
+        counting = np.all(np.diff(values, axis=0) == 1, axis=0)
 
-    def find_any(cells: Bools) -> list[bool]:
-        found: list[bool] = np.any(by_column(cells), axis=0).tolist()
+    def any_of(cells: Bools) -> list[bool]:
+        found: list[bool] = np.any(cells.reshape(grid.shape), axis=0).tolist()
         return found
+
+    def ends_of(cells: Ints) -> list[tuple[int, int]]:
+        least = np.where(observed, cells, 2**30).reshape(grid.shape).min(0)
+        most = np.where(observed, cells, 0).reshape(grid.shape).max(0)
+        return list(zip(least.tolist(), most.tolist(), strict=True))
 
     columns = zip(
         np.fmin.reduce(values).tolist(),
         np.fmax.reduce(values).tolist(),
         values[0].tolist(),
         values[-1].tolist(),
-        _find_counting(values).tolist(),
-        _ends(by_column(decimals), by_column(observed)),
-        _ends(by_column(lengths), by_column(observed)),
-        find_any(dotted),
-        find_any(padded),
-        by_column(digits).max(0).tolist(),
-        find_any(lower),
-        find_any(upper),
+        counting.tolist(),
+        ends_of(decimals),
+        ends_of(lengths),
+        any_of(dotted),
+        any_of(padded),
+        digits.reshape(grid.shape).max(0).tolist(),
+        any_of(lower),
+        any_of(upper),
         strict=True,
     )
-    return [Sight(*column) for column in columns]
+    return [NumberSummary(*column) for column in columns]
 
 
 def _as_bytes(texts: pa.StringArray) -> tuple[NDArray[np.uint8], Ints]:
     """Return the bytes of texts, and where they begin; nulls have none."""
-    _, offsets, data = texts.buffers()
-    places = np.frombuffer(offsets, np.int32, len(texts) + 1, 4 * texts.offset)
+    _, buffer, data = texts.buffers()
+    offsets = np.frombuffer(buffer, np.int32, len(texts) + 1, 4 * texts.offset)
     if texts.null_count:
-        # A null may have bytes that nobody sees.
-        lengths = np.diff(places)
+        # A null may have hidden bytes.
+        lengths = np.diff(offsets)
         if (lengths[np.asarray(texts.is_null())] > 0).any():
             return _as_bytes(pc.fill_null(texts, ""))
-    return np.frombuffer(data, np.uint8, int(places[-1])), places
-
-
-def _find_decimals(
-    data: NDArray[np.uint8], offsets: Ints, decimal: str
-) -> tuple[Ints, Bools]:
-    """Return the number of decimals, and which have a mark before them."""
-    dots = np.flatnonzero(data == ord(decimal))
-    cells = np.searchsorted(offsets, dots, side="right") - 1
-    decimals = np.zeros(len(offsets) - 1, dtype=np.int32)
-    decimals[cells] = offsets[cells + 1] - dots - 1
-    dotted = np.zeros(len(decimals), dtype=bool)
-    dotted[cells] = True
-    return decimals, dotted
-
-
-def _find_exponents(
-    data: NDArray[np.uint8], offsets: Ints
-) -> tuple[Ints, Bools, Bools]:
-    """Return where exponents begin or else texts end, and which have an E or e."""
-    ends = offsets[1:].copy()
-    upper, lower = np.zeros((2, len(ends)), dtype=bool)
-    for letter, found in (("E", upper), ("e", lower)):
-        places = np.flatnonzero(data == ord(letter))
-        cells = np.searchsorted(offsets, places, side="right") - 1
-        found[cells] = True
-        ends[cells] = places
-    return ends, upper, lower
-
-
-def _find_counting(values: Floats) -> Bools:
-    with np.errstate(invalid="ignore"):  # of infinite numbers
-        counting: Bools = np.all(np.diff(values, axis=0) == 1, axis=0)
-    return counting
-
-
-def _ends(values: Ints, observed: Bools) -> list[tuple[int, int]]:
-    least = np.where(observed, values, _MANY).min(0)
-    most = np.where(observed, values, 0).max(0)
-    return list(zip(least.tolist(), most.tolist(), strict=True))
-
-
-_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-_INFINITE = r"(?i)^[+-]?inf(?:inity)?$"
-_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?$"
-# A currency's sign before or behind, a percent sign behind; or a time of day.
-_WITH_UNIT = (
-    r"^(?:[+-]?[$€£¥] ?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]* ?[%$€£¥]"
-    r"|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)$"
-)
-_MOST_PLAIN_DECIMALS = 15  # that are those of the number and not of its binary form
-_DIGITS_UNSEEN = 6  # of numbers in a column that has none to go by
-EXACT = 2**53  # up to which every integer is a float
+    return np.frombuffer(data, np.uint8, int(offsets[-1])), offsets
 
 
 class NumberSurvey:
-    """Tells whether the texts of a column are numbers, and how they are written."""
+    """Checks whether the texts of a column are numbers, and how they are written."""
 
     def __init__(self) -> None:
-        self.alive = self.is_counting = True
+        self.alive = True  # all texts so far are numbers
+        self.is_counting = True  # every row is one more than the row before it
         self.decimal = "."
         self.least, self._most = math.inf, -math.inf
         self._decimals = (math.inf, 0.0)  # fewest and most
@@ -248,10 +234,7 @@ class NumberSurvey:
 
     @property
     def is_integer(self) -> bool:
-        """Whether there are only digits and signs, and a column of integers has room.
-
-        Integers of more digits are numbers.
-        """
+        """Whether there are only digits and signs, and 64 bits are enough."""
         return not (self._is_dotted or self._has_exponents) and self._fits(2**63)
 
     @property
@@ -272,7 +255,7 @@ class NumberSurvey:
 
     @property
     def is_code(self) -> bool:
-        """Whether these are digits of one length with zeros in front: 007, 012."""
+        """Whether these are digits of one length with leading zeros: 007, 012."""
         same = self._lengths[0] == self._lengths[1]
         return self.is_padded and same and self.is_integer
 
@@ -295,38 +278,39 @@ class NumberSurvey:
             upper=self._has_upper and not self._has_lower,
         )
 
-    def see(self, texts: pa.StringArray) -> None:
-        """Look at more texts."""
+    def update(self, texts: pa.StringArray) -> None:
+        """Take in more texts, null where a value is missing, but not everywhere."""
         values = read_floats(texts, self.decimal)
         if values is None and self.decimal == "." and not self._is_dotted:
             values = read_floats(texts, ",")
-            if values is not None or _has_more_commas(texts):
+            n_wrong = len(find_non_numbers(texts))
+            if values is not None or len(find_non_numbers(texts, ",")) < n_wrong:
                 self.decimal = ","
         if values is None:
             self.alive = False
             return
         column = values.to_numpy(zero_copy_only=False)[:, None]
-        (sight,) = look_at_numbers(TextGrid(texts, 1), column, self.decimal)
-        self.add(sight)
-        if sight.is_dotted and self.may_be_thousands:
+        (summary,) = summarize_numbers(TextGrid(texts, 1), column, self.decimal)
+        self.add(summary)
+        if summary.is_dotted and self.may_be_thousands:
             dotted = texts.filter(pc.match_substring(texts, ","))
             like = pc.match_substring_regex(dotted, _THOUSANDS)
             self._only_thousands = pc.all(like).as_py()
 
-    def add(self, sight: Sight) -> None:
-        """Take note of what numbers look like."""
-        follows = self._last is None or sight.first - self._last == 1
-        self.is_counting &= follows and sight.is_counting
-        self._last = sight.last
-        self.least = min(self.least, sight.least)
-        self._most = max(self._most, sight.most)
-        self._decimals = _widen(self._decimals, sight.decimals)
-        self._lengths = _widen(self._lengths, sight.lengths)
-        self._is_dotted |= sight.is_dotted
-        self.is_padded |= sight.is_padded
-        self._digits = max(self._digits, sight.n_digits)
-        self._has_lower |= sight.has_lower
-        self._has_upper |= sight.has_upper
+    def add(self, summary: NumberSummary) -> None:
+        """Take in the summary of more numbers."""
+        follows = self._last is None or summary.first - self._last == 1
+        self.is_counting &= follows and summary.is_counting
+        self._last = summary.last
+        self.least = min(self.least, summary.least)
+        self._most = max(self._most, summary.most)
+        self._decimals = _widen(self._decimals, summary.decimals)
+        self._lengths = _widen(self._lengths, summary.lengths)
+        self._is_dotted |= summary.is_dotted
+        self.is_padded |= summary.is_padded
+        self._digits = max(self._digits, summary.n_digits)
+        self._has_lower |= summary.has_lower
+        self._has_upper |= summary.has_upper
 
     @property
     def _has_exponents(self) -> bool:
@@ -341,10 +325,10 @@ class NumberStyle:
     """How the numbers of a column are written."""
 
     decimal: str = "."
-    fewest: int = 0
+    fewest: int = 0  # decimals
     most: int = 0
-    digits: int = 0
-    upper: bool = False
+    digits: int = 0  # of the longest number, if some have exponents; else 0
+    upper: bool = False  # E or e
 
     def write(self, values: NDArray[np.float64]) -> list[str]:
         """Write numbers as the column has them."""
@@ -357,8 +341,9 @@ class NumberStyle:
             texts = [f"{value:.{self.most}f}" for value in values.tolist()]
             if self.fewest < self.most:
                 texts = [self._trim(t) if t.endswith("0") else t for t in texts]
+        # Not -0.00.
         texts = [
-            _without_sign_of_zero(text) if text.startswith("-0") else text
+            text[1:] if text.startswith("-0") and not text.strip("-0.") else text
             for text in texts
         ]
         if self.decimal == ".":
@@ -366,7 +351,7 @@ class NumberStyle:
         return [text.replace(".", self.decimal) for text in texts]
 
     def _trim(self, text: str) -> str:
-        """Leave out zeros at the end that the column's cells need not have."""
+        """Remove trailing zeros that not all cells of the column have."""
         whole, _, decimals = text.partition(".")
         decimals = decimals.rstrip("0").ljust(self.fewest, "0")
         return f"{whole}.{decimals}" if decimals else whole
@@ -395,8 +380,8 @@ def read_integers(texts: pa.StringArray) -> pa.Int64Array:
     return pc.utf8_ltrim(texts, "+").cast(pa.int64())
 
 
-def find_no_numbers(texts: pa.StringArray, decimal: str = ".") -> NDArray[np.intp]:
-    """Return the places of texts that are no numbers."""
+def find_non_numbers(texts: pa.StringArray, decimal: str = ".") -> NDArray[np.intp]:
+    """Return the indices of texts that are no numbers."""
     pattern = _NUMBER.replace(r"\.", r"\,") if decimal == "," else _NUMBER
     fine = pc.or_(
         pc.match_substring_regex(texts, pattern),
@@ -405,22 +390,17 @@ def find_no_numbers(texts: pa.StringArray, decimal: str = ".") -> NDArray[np.int
     return np.flatnonzero(~np.asarray(pc.fill_null(fine, True)))
 
 
-def is_with_thousands(texts: pa.StringArray) -> bool:
-    """Tell whether texts are numbers but for the commas between thousands."""
+def has_thousands_separators(texts: pa.StringArray) -> bool:
+    """Return whether texts are numbers but for the commas between thousands."""
     like = pc.match_substring_regex(texts, _THOUSANDS)
     number = pc.match_substring_regex(texts, _NUMBER)
     return bool(pc.any(like).as_py() and pc.all(pc.or_(like, number)).as_py())
 
 
-def is_with_units(texts: pa.StringArray) -> bool:
-    """Tell whether texts are numbers with the sign of a unit, or times of day."""
+def has_units(texts: pa.StringArray) -> bool:
+    """Return whether texts are numbers with the sign of a unit, or times of day."""
     like = pc.match_substring_regex(texts, _WITH_UNIT)
     return len(texts) > 0 and bool(pc.all(like).as_py())
-
-
-def _has_more_commas(texts: pa.StringArray) -> bool:
-    """Tell whether more texts are numbers if a comma stands before decimals."""
-    return len(find_no_numbers(texts, ",")) < len(find_no_numbers(texts))
 
 
 def _widen(
@@ -429,23 +409,15 @@ def _widen(
     return min(ends[0], others[0]), max(ends[1], others[1])
 
 
-def _without_sign_of_zero(text: str) -> str:
-    return text if text.strip("-0.") else text[1:]
-
-
-STAMP = pa.timestamp("us")  # of all dates that are read; in UTC if zones are known
-
-_SECONDS = r"(?P<seconds>:[0-9]{2}(?P<fraction>\.[0-9]{1,9})?)"
-_CLOCK = rf"[0-9]{{1,2}}:[0-9]{{2}}{_SECONDS}?"
-_ZONE = r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})"
+# --- dates
 
 
 class Order(NamedTuple):
     """An order of day, month and year."""
 
-    day: str
-    pattern: str
-    is_iso: bool = False
+    day: str  # in the codes of strftime
+    pattern: str  # that a whole text matches
+    is_iso: bool = False  # then pandas knows all of its variants
 
 
 def _order(day: str, mark: str) -> Order:
@@ -454,7 +426,7 @@ def _order(day: str, mark: str) -> Order:
     return Order(day, rf"^{pattern}(?:(?P<gap> ){_CLOCK})?$")
 
 
-# Where no day is beyond 12, nothing in a column tells these two apart.
+# Where no day is beyond 12, these two can't be told apart.
 DAY_FIRST = _order("%d/%m/%Y", "/")
 MONTH_FIRST = _order("%m/%d/%Y", "/")
 ORDERS = (
@@ -476,11 +448,11 @@ class DateStyle:
     """How the dates of a column are written."""
 
     order: Order
-    gap: str = ""
+    gap: str = ""  # before the time; nothing if there is none
     has_seconds: bool = False
-    n_digits: int = 0
-    zone: str = ""
-    is_padded: bool = True
+    n_digits: int = 0  # of fractions of seconds
+    zone: str = ""  # such as Z or +01:00
+    is_padded: bool = True  # whether days and months below 10 begin with a zero
 
     @classmethod
     def of_text(cls, order: Order, text: str) -> "DateStyle | None":
@@ -520,7 +492,7 @@ class DateStyle:
         lengths = pc.binary_length(texts)
         # One of each length: what is written more or less fully differs in it.
         firsts = [pc.index(lengths, length).as_py() for length in pc.unique(lengths)]
-        found = [self.of_text(self.order, texts[place].as_py()) for place in firsts]
+        found = [self.of_text(self.order, texts[index].as_py()) for index in firsts]
         styles = [self, *(style for style in found if style is not None)]
         fullest = max(styles, key=lambda style: (bool(style.gap), style.has_seconds))
         return replace(
@@ -570,7 +542,7 @@ class DateStyle:
         return int(seconds // 10 ** min(self.n_digits, 6))
 
     def _agrees(self, texts: pa.StringArray) -> bool:
-        """Tell whether all or none have a zone."""
+        """Return whether all or none have a zone."""
         zoned = pc.match_substring_regex(texts, "(?:Z|:[0-9.]*[+-][0-9:]+)$")
         same = zoned if self.zone else pc.invert(zoned)
         return bool(pc.all(same).as_py())
@@ -594,7 +566,7 @@ class DateStyle:
 
 
 class DateSurvey:
-    """Tells whether the texts of a column are dates, and how they are written."""
+    """Checks whether the texts of a column are dates, and how they are written."""
 
     def __init__(self, order: Order | None = None) -> None:
         self.styles: list[DateStyle] | None = None
@@ -607,7 +579,7 @@ class DateSurvey:
 
     @property
     def style(self) -> DateStyle | None:
-        """How the dates are written, if that can be told."""
+        """How the dates are written, if only one style is possible."""
         styles = self.styles or []
         if len(styles) > 1:
             styles = [style for style in styles if style.order == self._order]
@@ -615,15 +587,15 @@ class DateSurvey:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether days can't be told from months."""
+        """Whether days and months can't be told apart."""
         return bool(self.styles) and self.style is None
 
     def give_up(self) -> None:
-        """Take note of texts that are no dates."""
+        """Record that the texts are no dates."""
         self.styles = []
 
-    def see(self, texts: pa.StringArray) -> None:
-        """Look at more texts."""
+    def update(self, texts: pa.StringArray) -> None:
+        """Take in more texts, at least one, without nulls."""
         if self.styles is None:
             first: Any = texts[0].as_py()
             found = [DateStyle.of_text(order, first) for order in ORDERS]
@@ -637,23 +609,16 @@ def _plain(order: Order) -> str:
     return re.sub(r"\?P<[a-z]+>", "?:", order.pattern)
 
 
-_PAIRS = (
-    *(("False", "True"), ("F", "T"), ("No", "Yes"), ("N", "Y")),
-    *(("0", "1"), ("0.0", "1.0")),
-)
-_BOOLEANS = {
-    text.lower(): bool(value) for pair in _PAIRS for value, text in enumerate(pair)
-}
-_TRUE = [text for text, value in _BOOLEANS.items() if value]
+# --- booleans
 
 
 def are_booleans(texts: Iterable[str]) -> bool:
-    """Tell whether texts are true or false, in any case."""
+    """Return whether texts are true or false, in any case."""
     return {text.lower() for text in texts} <= {"false", "true"}
 
 
 def read_booleans(texts: pa.StringArray) -> pa.BooleanArray:
-    """Read texts as truth values: true, yes, y, t or 1, and their opposites."""
+    """Read texts as booleans: true, yes, y, t or 1, and their opposites."""
     lower = pc.ascii_lower(texts)
     known = pc.is_in(lower, value_set=pa.array([*_BOOLEANS]))
     truth = pc.is_in(lower, value_set=pa.array(_TRUE))
