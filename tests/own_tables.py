@@ -25,13 +25,13 @@ def describe(folder, data, **options):
 
 
 def fill(folder, data, values, **options):
-    """Write a table back with these values in its holes; return its bytes."""
+    """Fill missing values of a table with these; return its bytes."""
     with open_table(save(folder, data), ReadOptions(**options)) as table:
         return fill_file(table, values)
 
 
 def fill_file(table, values, **more):
-    """Write an open table back with these values in its holes; return its bytes."""
+    """Fill missing values of an open table with these; return its bytes."""
     out = io.BytesIO()
     write_filled(table, out, lambda frame: put(frame, values), **more)
     return out.getvalue()

@@ -57,7 +57,7 @@ def test_kinds_of_columns_and_what_is_noticed(tmp_path, cells, kind, notices):
 
 
 @pytest.mark.parametrize("name", ["id", "patient_id", "Customer ID", "key", "uuid"])
-def test_different_integers_under_a_name_of_names_name_rows(tmp_path, name):
+def test_different_integers_under_a_name_of_ids_are_ids(tmp_path, name):
     squares = [f"{place**2}" for place in range(MANY)]
     assert words(one(tmp_path, squares, name)) == ["id-like"]
     assert words(one(tmp_path, squares, "width")) == []
@@ -84,7 +84,7 @@ def test_more_than_a_thousand_values_are_not_counted(tmp_path):
     assert (found.n_distinct, found.kind, words(found)) == (None, "text", [])
 
 
-def test_notices_say_what_to_do(tmp_path):
+def test_notices_have_advice(tmp_path):
     texts = [
         one(tmp_path, ["1", "2", "3", "4", "5", "x"]).notices[0].text,
         one(tmp_path, ["1", "-Infinity"]).notices[0].text,

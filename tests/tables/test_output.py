@@ -41,7 +41,7 @@ def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path, error):
     assert names(tmp_path) == ["out.csv"]
 
 
-def test_a_file_is_replaced_only_if_that_is_said(tmp_path):
+def test_a_file_is_replaced_only_by_force(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"old")
     with pytest.raises(FileExistsError, match="which exists.*--force"):

@@ -29,31 +29,31 @@ UNSUPPORTED = {
 }
 
 
-def with_holes(value, type_=None):
+def with_missing(value, type_=None):
     return pa.array([None if row % 3 == 1 else value for row in range(N_ROWS)], type_)
 
 
 TABLE = pa.table(
     {
-        "i8": with_holes(100, pa.int8()),
-        "u64": with_holes(2**63 + 5, pa.uint64()),
+        "i8": with_missing(100, pa.int8()),
+        "u64": with_missing(2**63 + 5, pa.uint64()),
         "count": pa.array(range(N_ROWS)),
-        "f16": with_holes(np.float16(0.5), pa.float16()),
-        "f32": with_holes(0.1, pa.float32()),
+        "f16": with_missing(np.float16(0.5), pa.float16()),
+        "f32": with_missing(0.1, pa.float32()),
         "f64": pa.array([np.nan, 0.1, None] * (N_ROWS // 3)),
-        "decimal": with_holes(Decimal("1.25"), pa.decimal128(6, 2)),
-        "flag": with_holes(True),
+        "decimal": with_missing(Decimal("1.25"), pa.decimal128(6, 2)),
+        "flag": with_missing(True),
         "text": pa.array(["a", "NA", None] * (N_ROWS // 3)),
-        "large": with_holes("a", pa.large_string()),
-        "categories": with_holes("a").dictionary_encode(),
-        "ordered": with_holes("a")
+        "large": with_missing("a", pa.large_string()),
+        "categories": with_missing("a").dictionary_encode(),
+        "ordered": with_missing("a")
         .dictionary_encode()
         .cast(pa.dictionary(pa.int8(), pa.large_string(), ordered=True)),
-        "day": with_holes(datetime.date(2024, 1, 31)),
-        "zoned": with_holes(
+        "day": with_missing(datetime.date(2024, 1, 31)),
+        "zoned": with_missing(
             datetime.datetime(2024, 1, 31, 12), pa.timestamp("ms", "Europe/Vienna")
         ),
-        "fine": with_holes(datetime.datetime(2024, 1, 31, 12), pa.timestamp("ns")),
+        "fine": with_missing(datetime.datetime(2024, 1, 31, 12), pa.timestamp("ns")),
         "nothing": pa.nulls(N_ROWS),
         "list": UNSUPPORTED["list"][0],
     },
@@ -112,7 +112,7 @@ def test_values_are_read_in_few_types(path):
     assert frame["nothing"].isna().all()
 
 
-def test_all_but_the_holes_is_written_back_in_the_same_types(path):
+def test_all_but_missing_values_is_written_back_in_the_same_types(path):
     with open_table(path, ReadOptions(drop=("list",))) as table:
         data = io.BytesIO(fill_file(table, VALUES))
     before, after = pq.ParquetFile(path), pq.ParquetFile(data)
@@ -124,11 +124,11 @@ def test_all_but_the_holes_is_written_back_in_the_same_types(path):
     for name in TABLE.column_names:
         pairs = zip(old[name].to_pylist(), new[name].to_pylist(), strict=True)
         for had, has in pairs:
-            is_hole = had is None or had != had
-            assert has == (FILLED.get(name) if is_hole else had), name
+            is_missing = had is None or had != had
+            assert has == (FILLED.get(name) if is_missing else had), name
 
 
-LEVELS = {
+CATEGORIES = {
     "truth": ([False, True], pa.bool_()),
     "i64": ([2**53 + 1, 2**53 + 3], pa.int64()),
     "u64": ([2**64 - 1, 7], pa.uint64()),
@@ -142,9 +142,9 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize("name", LEVELS)
-def test_a_category_of_any_type_is_filled_with_its_levels(tmp_path, name):
-    values, type_ = LEVELS[name]
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_a_category_of_any_type_is_filled_with_its_categories(tmp_path, name):
+    values, type_ = CATEGORIES[name]
     pq.write_table(pa.table({"x": pa.array([*values, None], type_)}), tmp_path / "t")
     with open_table(tmp_path / "t", ReadOptions(categorical="x")) as table:
         for place, category in enumerate(table.read()["x"][:2]):
@@ -153,7 +153,7 @@ def test_a_category_of_any_type_is_filled_with_its_levels(tmp_path, name):
             assert filled["x"].combine_chunks().equals(expected)
 
 
-def test_levels_that_a_type_has_no_room_for_are_refused(tmp_path):
+def test_categories_that_a_type_has_no_room_for_are_refused(tmp_path):
     pq.write_table(pa.table({"x": [1, 2, None]}), tmp_path / "t")
     schema = Schema((SchemaColumn("x", "category", ("1", "red")),))
     refused = pytest.raises(TableError, match="'red' from the model .* 'x', .* int64")
@@ -193,7 +193,7 @@ def test_an_ordered_category_keeps_its_order(tmp_path, monkeypatch, most_cells):
 
 
 @pytest.mark.parametrize("most_cells", [2, 2**19])
-def test_levels_of_other_groups_of_rows_keep_their_order(
+def test_categories_of_other_groups_of_rows_keep_their_order(
     tmp_path, monkeypatch, most_cells
 ):
     monkeypatch.setattr(_parquet, "_CELLS", most_cells)
@@ -212,7 +212,7 @@ def test_levels_of_other_groups_of_rows_keep_their_order(
     assert "".join(category[0] for category in filled) == "llhhlhmlhm"
 
 
-def test_levels_that_a_file_lacks_come_last(tmp_path):
+def test_categories_that_a_file_lacks_come_last(tmp_path):
     save_grades(tmp_path / "t", ([1, None], ["low", "mid"]), ([None, 0], ["high"]))
     filled = fill_grades(tmp_path / "t", "top")
     assert filled.cat.categories.tolist() == ["low", "mid", "high", "top"]
@@ -347,7 +347,7 @@ def test_two_columns_of_one_name_can_be_left_out(tmp_path):
     ]
 
 
-def test_complete_rows_are_not_asked_about(path):
+def test_complete_rows_are_not_passed_to_the_model(path):
     sizes = []
 
     def answer(frame):

@@ -84,6 +84,6 @@ def test_no_frames_are_no_rows():
         ("b.PQ", "parquet", ","),
     ],
 )
-def test_names_tell_formats(name, kind, separator):
+def test_formats_by_name(name, kind, separator):
     found = FileFormat.of_name(name)
     assert (found.kind, found.separator) == (kind, separator)

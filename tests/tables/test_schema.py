@@ -1,13 +1,15 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from own_tables import fill_file, save
+from own_tables import describe, fill_file, save
 
 from lacunet import LacunetImputer
 from lacunet.exceptions import TableError
-from lacunet.tables import Schema, SchemaColumn, open_table
+from lacunet.tables import ModelTable, ReadOptions, Schema, SchemaColumn, open_table
 
 SCHEMA = Schema(
     (
@@ -114,7 +116,7 @@ def test_columns_of_other_types_are_refused_in_parquet(tmp_path):
             list(table.blocks(schema=Schema((date,))))
 
 
-def test_levels_that_are_texts_are_read_from_numbers(tmp_path):
+def test_categories_that_are_texts_are_read_from_numbers(tmp_path):
     schema = Schema((SchemaColumn("code", "category", ("1", "2")),))
     assert read(save(tmp_path, "code\n1\n2\n"), schema)["code"].tolist() == ["1", "2"]
     pq.write_table(pa.table({"code": [1.0, 2.5]}), tmp_path / "t")
@@ -136,7 +138,7 @@ def test_a_column_that_was_empty_in_training_is_missing_in_all_rows(tmp_path):
         other.match(schema)
 
 
-def test_a_model_tells_which_columns_were_empty():
+def test_the_schema_of_a_model_has_the_columns_that_were_empty():
     frame = pd.DataFrame({"age": [1.0, 2.0, 4.0], "note": [None] * 3})
     with pytest.warns(UserWarning, match="'note'"):
         model = LacunetImputer(random_state=0).fit(frame)
@@ -146,14 +148,14 @@ def test_a_model_tells_which_columns_were_empty():
 CODES = Schema((SchemaColumn("code", "category", ("0.0", "1.0", "2.0", "n")),))
 
 
-def test_a_level_that_is_a_number_is_known_in_other_spellings(tmp_path):
+def test_a_category_that_is_a_number_is_known_in_other_spellings(tmp_path):
     frame = read(save(tmp_path, "code\n2\n1.00\n0.0\nn\n007\n3\n\n"), CODES)
     assert frame["code"].tolist()[:6] == ["2.0", "1.0", "0.0", "n", "007", "3"]
     pq.write_table(pa.table({"code": [2.0, 1.0, 3.0]}), tmp_path / "t")
     assert read(tmp_path / "t", CODES)["code"].tolist() == ["2.0", "1.0", "3"]
 
 
-def test_levels_that_are_one_number_are_told_by_their_spelling(tmp_path):
+def test_categories_that_are_the_same_number_differ_by_their_spelling(tmp_path):
     schema = Schema((SchemaColumn("code", "category", ("1", "1.0", "2")),))
     frame = read(save(tmp_path, "code\n1\n1.0\n1.00\n2.0\n"), schema)
     assert frame["code"].tolist() == ["1", "1.0", "1.00", "2"]
@@ -177,7 +179,7 @@ FLAGS = Schema((SchemaColumn("flag", "category", (False, True)),))
         ["t", "F"],
     ],
 )
-def test_truth_values_are_known_in_other_spellings(tmp_path, texts):
+def test_booleans_are_known_in_other_spellings(tmp_path, texts):
     path = save(tmp_path, "flag,x\n" + ",1\n".join([*texts, "", ""]))
     assert read(path, FLAGS)["flag"].tolist() == [True, False, None]
     pq.write_table(pa.table({"flag": texts}), tmp_path / "t")
@@ -187,12 +189,12 @@ def test_truth_values_are_known_in_other_spellings(tmp_path, texts):
     assert filled.splitlines()[-1] == f"{texts[1]},1"
 
 
-def test_truth_values_of_parquet_may_be_numbers(tmp_path):
+def test_booleans_of_parquet_may_be_numbers(tmp_path):
     pq.write_table(pa.table({"flag": [1, 0, None]}), tmp_path / "t")
     assert read(tmp_path / "t", FLAGS)["flag"].tolist() == [True, False, None]
 
 
-def test_levels_that_a_model_has_not_seen_are_told(tmp_path):
+def test_unseen_categories_are_returned(tmp_path):
     text = "town,member,grade\nOslo,ja,3\nParis,TRUE,1\nRome,,\nOslo,no,2.0\n"
     names = ["town", "member", "grade"]
     columns = tuple(each for each in SCHEMA.columns if each.name in names)
@@ -207,7 +209,7 @@ def test_levels_that_a_model_has_not_seen_are_told(tmp_path):
     assert unseen == {"town": ["t0", "t1", "t2"], "member": [], "grade": ["3.0"]}
 
 
-def test_a_model_tells_its_columns(tmp_path):
+def test_the_schema_of_a_model(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -232,3 +234,68 @@ def test_a_model_without_names_is_refused():
     model = LacunetImputer(random_state=0).fit(np.random.default_rng(0).random((20, 2)))
     with pytest.raises(TableError, match="2 columns without names"):
         Schema.of_model(model)
+
+
+BEFORE = {"source": "t.csv", "target": "y", "missing": ["x"], "usual_missing": True}
+TRAINING = """eu,us,iso,dotted,open,names
+31/12/2023,12/31/2023,2023-12-31,31.12.2023,1/2/2024,31/1/2024
+1/2/2024,1/2/2024,2024-01-02,1.2.2024,3/4/2024,31/1/2024
+"""
+
+
+def write(folder, record):
+    (folder / ModelTable.FILE_NAME).write_text(json.dumps(record))
+    return folder
+
+
+def test_the_orders_that_rows_may_leave_open_are_kept(tmp_path):
+    options = ReadOptions(missing=("x",), categorical=("names",))
+    columns = describe(tmp_path, TRAINING, categorical=("names",)).values()
+    known = ModelTable.of_columns([*columns], options, source="t.csv", target="y")
+    assert (known.day_first, known.month_first) == (("eu",), ("us",))
+    (tmp_path / ModelTable.FILE_NAME).write_text(known.to_text())
+    assert ModelTable.read(tmp_path) == known
+
+
+def test_without_such_dates_the_record_is_that_of_before(tmp_path):
+    known = ModelTable.read(write(tmp_path, BEFORE))
+    assert known == ModelTable("t.csv", "y", ("x",))
+    assert json.loads(known.to_text()) == BEFORE
+
+
+def test_nothing_is_known_of_a_model_without_a_record(tmp_path):
+    assert ModelTable.read(tmp_path) == ModelTable()
+
+
+def test_what_is_given_goes_before_what_is_known():
+    known = ModelTable(missing=("x",), day_first=("a", "b"), month_first=("c",))
+    found = known.options(ReadOptions(day_first=("c",), month_first=("b",)))
+    assert (found.day_first, found.month_first) == (("c", "a"), ("b",))
+    assert found.missing == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"day_first": "when"}, "list of texts as 'day_first'"),
+        ({"day_first": None}, "list of texts as 'day_first'"),
+        ({"month_first": ["when", 1]}, "list of texts as 'month_first'"),
+        ({"month_first": {"when": True}}, "list of texts as 'month_first'"),
+        ({"day_first": ["when"], "month_first": ["when"]}, "each column in one of"),
+        ({"missing": "x"}, "list of texts as 'missing'"),
+        ({"source": None}, "texts as 'source'"),
+        ({"target": 0}, "texts as 'source' and 'target'"),
+        ({"usual_missing": 1}, "true or false as 'usual_missing'"),
+        ({"year_first": []}, "expected .*'month_first'"),
+    ],
+)
+def test_a_record_with_a_wrong_value_is_refused(tmp_path, change, reason):
+    with pytest.raises(TableError, match=f"damaged .*{reason}.* Fit again"):
+        ModelTable.read(write(tmp_path, BEFORE | change))
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_record_that_lacks_something_is_refused(tmp_path, name):
+    record = {key: value for key, value in BEFORE.items() if key != name}
+    with pytest.raises(TableError, match="damaged .*expected"):
+        ModelTable.read(write(tmp_path, record))

@@ -71,12 +71,12 @@ def test_what_is_compressed_is_unpacked_whatever_its_name(tmp_path):
         (gzip.compress(TABLE * 500, mtime=0)[:40], "gzip and damaged"),
     ],
 )
-def test_what_is_no_table_is_told_by_its_first_bytes(tmp_path, data, message):
+def test_other_formats_are_recognized_by_their_first_bytes(tmp_path, data, message):
     with pytest.raises(TableError, match=message):
         open_table(save(tmp_path, data))
 
 
-def test_a_name_that_begins_as_a_strange_file_does_is_a_name(tmp_path):
+def test_a_name_that_begins_as_another_format_does_is_a_name(tmp_path):
     with open_table(save(tmp_path, "ORCID,BZh\n1,2\n")) as table:
         assert table.names == ("ORCID", "BZh")
 

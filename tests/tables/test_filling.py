@@ -33,7 +33,7 @@ from lacunet.tables import (
     ],
 )
 @pytest.mark.parametrize("chunk", [4, 2**20])
-def test_a_table_without_holes_comes_back_byte_for_byte(
+def test_a_table_without_missing_values_comes_back_byte_for_byte(
     tmp_path, monkeypatch, data, chunk
 ):
     monkeypatch.setattr(_csv, "_LEAST_CHUNK", chunk)
@@ -73,7 +73,9 @@ def test_a_table_without_holes_comes_back_byte_for_byte(
         ("x,y\n1,1\n,2\n2,2\n", {"x": 2.0}, "x,y\n1,1\n2,2\n2,2\n"),
     ],
 )
-def test_holes_are_filled_in_the_way_of_their_column(tmp_path, text, values, expected):
+def test_missing_values_are_filled_in_the_way_of_their_column(
+    tmp_path, text, values, expected
+):
     assert fill(tmp_path, text, values).decode() == expected
 
 
@@ -91,7 +93,7 @@ def test_what_stays_missing_stays_as_it_is(tmp_path):
     assert (count.n_rows, count.filled, count.left) == (3, {"x": 2}, {"y": 1})
 
 
-def test_columns_that_are_left_out_are_written_back_with_their_holes(tmp_path):
+def test_columns_that_are_left_out_are_written_back_with_their_missing_values(tmp_path):
     path = save(tmp_path, "id,x\n,1\nb,\n")
     with open_table(path, ReadOptions(drop=("id",))) as table:
         assert fill_file(table, {"x": 2}) == b"id,x\n,1\nb,2\n"
@@ -133,11 +135,11 @@ def test_frames_of_another_size_are_refused(tmp_path):
 def test_rows_are_counted_as_they_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(_csv, "_LEAST_CHUNK", 64)
     monkeypatch.setattr(_csv, "_BYTES_A_COLUMN", 1)
-    told = []
+    known = []
     with open_table(save(tmp_path, "x\n" + "1\n" * 100)) as table:
-        write_filled(table, io.BytesIO(), lambda frame: frame, advance=told.append)
-    assert sum(told) == 100
-    assert len(told) > 3
+        write_filled(table, io.BytesIO(), lambda frame: frame, advance=known.append)
+    assert sum(known) == 100
+    assert len(known) > 3
 
 
 def test_a_column_that_can_not_be_read_is_refused_before_anything_is_written(tmp_path):
@@ -168,7 +170,7 @@ WRITTEN = ["6", "2.5", '"x,"""', "2020-02-02"]
 
 
 def random_cells(rng, n_rows):
-    """Raw cells of a table, and the same with holes filled."""
+    """Raw cells of a table, and the same with missing values filled."""
     cells = np.array([rng.choice(each, n_rows) for each in CELLS.values()], object).T
     filled = cells.copy()
     for row, column in np.argwhere(rng.random(cells.shape) < 0.3):
@@ -180,7 +182,7 @@ def random_cells(rng, n_rows):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_all_but_the_holes_of_random_tables_stays(tmp_path, monkeypatch, seed):
+def test_all_but_missing_values_of_random_tables_stays(tmp_path, monkeypatch, seed):
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(_csv, "_LEAST_CHUNK", int(rng.choice([100, 2**20])))
     monkeypatch.setattr(_csv, "_BYTES_A_COLUMN", 1)
