@@ -85,3 +85,16 @@ def show_seconds(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def clock_time(seconds: float) -> str:
+    """Return seconds as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> clock_time(65.4), clock_time(3600)
+    ('1:05', '1:00:00')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -6,7 +6,7 @@ import pytest
 from own_models import make_table, save_csv
 
 from lacunet import LacunetClassifier, LacunetRegressor, load
-from lacunet.cli._estimator_options import make_estimator
+from lacunet.cli._options import make_estimator
 
 SMALL = ("--n-networks", 1, "--max-epochs", 2, "--density", "diag")
 SMALL += ("--n-components", 1)

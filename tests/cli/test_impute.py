@@ -29,15 +29,15 @@ def observed_cells_are_kept(before, after):
         assert all(was in ("", now) and now for was, now in cells)
 
 
-def test_holes_are_filled_and_nothing_else_is_changed(call, table, tmp_path):
+def test_missing_values_are_filled_and_nothing_else_is_changed(call, table, tmp_path):
     result = call("impute", table, "-o", tmp_path / "filled.csv")
     assert result.exit_code == 0, result.output
     observed_cells_are_kept(table, tmp_path / "filled.csv")
     filled = pd.read_csv(tmp_path / "filled.csv")
     assert filled["age"].dtype == "int64"
     assert set(filled["town"]) == {"Rome", "Bonn"}
-    n_holes = int(make_table().isna().sum().sum())
-    assert f"Filled {n_holes} holes in 60 rows." in result.stderr
+    n_missing = int(make_table().isna().sum().sum())
+    assert f"Filled {n_missing} missing values in 60 rows." in result.stderr
 
 
 def test_formulas_pass_through(call, tmp_path):
@@ -103,11 +103,11 @@ def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
     new.write_text("age,town,score\n41,Rome,\n")
     result = call("impute", new, "--model", tmp_path / "m")
     assert result.stdout.splitlines()[1].startswith("41,Rome,")
-    assert result.stderr == "Filled 1 holes in 1 rows.\n"
+    assert result.stderr == "Filled 1 missing values in 1 rows.\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_levels_that_a_model_has_not_seen_are_named(call, tmp_path, kind):
+def test_unseen_categories_are_named(call, tmp_path, kind):
     save_model(tmp_path / "m")
     table = make_table()
     table["town"] = table["town"].astype(object)
@@ -117,13 +117,13 @@ def test_levels_that_a_model_has_not_seen_are_named(call, tmp_path, kind):
     save(path, index=False)
     result = call("impute", path, "-o", out, "--model", tmp_path / "m")
     assert result.exit_code == 0, result.output
-    told = "levels of 'town' that the model has not seen count as missing, such as"
-    assert f"Warning: {told} 'Atlantis'.\n" in result.stderr
+    warning = "Warning: categories of 'town' that the model has not seen count as"
+    assert f"{warning} missing, such as 'Atlantis'.\n" in result.stderr
     read = pd.read_parquet if kind == "parquet" else pd.read_csv
     assert read(out)["town"][0] == "Atlantis"
 
 
-def test_holes_that_a_model_has_nothing_for_are_named(call, tmp_path):
+def test_columns_that_a_model_can_not_fill_are_named(call, tmp_path):
     rows = make_table()[["age", "town", "score"]].assign(note=None)
     with pytest.warns(UserWarning, match="note"):
         LacunetImputer(random_state=0).fit(rows).save(tmp_path / "m")
@@ -156,15 +156,15 @@ def test_the_kind_of_file_is_kept(call, table, tmp_path):
     assert not pd.read_parquet(tmp_path / "f.parquet").isna().any().any()
 
 
-def test_categories_of_parquet_are_filled_with_their_levels(call, tmp_path):
+def test_categories_of_parquet_stay_the_same(call, tmp_path):
     low = [place % 3 == 0 for place in range(60)]
     table = pd.DataFrame({"x": range(60), "low": low})
     table["code"] = [2**53 + 1 if place else 2**53 + 3 for place in low]
     grades = ["low" if place else "high" for place in low]
     table["grade"] = pd.Categorical(grades, ["low", "mid", "high"], ordered=True)
-    holed = table.astype({"low": "boolean", "code": "Int64"})
-    holed.loc[::7, ["low", "code", "grade"]] = None
-    holed.to_parquet(tmp_path / "t.parquet")
+    incomplete = table.astype({"low": "boolean", "code": "Int64"})
+    incomplete.loc[::7, ["low", "code", "grade"]] = None
+    incomplete.to_parquet(tmp_path / "t.parquet")
     options = ("--categorical", "low", "--categorical", "code")
     out = tmp_path / "f.parquet"
     result = call("impute", tmp_path / "t.parquet", "-o", out, *options)

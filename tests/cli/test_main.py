@@ -85,7 +85,7 @@ def test_each_command_has_help_with_an_example_and_the_common_options(call, name
         ["fit", "--nothing"],
     ],
 )
-def test_wrong_usage_is_two(call, arguments):
+def test_wrong_usage_exits_with_2(call, arguments):
     said = call(*arguments)
     assert said.exit_code == 2
     assert said.stdout == ""
@@ -101,7 +101,7 @@ def test_wrong_usage_is_two(call, arguments):
         ImportError("Got a, but expected b."),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line_and_is_one(call, broken, error):
+def test_errors_are_one_line_and_exit_with_1(call, broken, error):
     broken(error)
     said = call("profile", __file__)
     assert said.exit_code == 1
@@ -119,7 +119,7 @@ def test_an_error_without_words_has_its_name(call, broken):
     assert call("profile", __file__).stderr == "Error: FileNotFoundError\n"
 
 
-def test_a_package_that_is_missing_is_told_with_what_to_do(call, broken):
+def test_a_missing_package_is_named_with_what_to_do(call, broken):
     broken(ModuleNotFoundError("No module named 'rich'", name="rich"))
     said = call("profile", __file__)
     assert (said.exit_code, said.stderr.count("\n")) == (1, 1)
@@ -135,7 +135,7 @@ def test_debug_lets_the_error_through(call, broken, arguments):
     assert call(*arguments).exception is error
 
 
-def test_our_own_faults_are_not_hidden(call, broken):
+def test_bugs_are_not_hidden(call, broken):
     error = KeyError("a")
     broken(error)
     assert call("profile", __file__).exception is error
@@ -167,7 +167,7 @@ def test_warnings_are_shown_without_their_place(call, monkeypatch):
     assert warnings.showwarning is before
 
 
-def test_without_click_the_command_says_what_to_install(monkeypatch):
+def test_without_click_the_error_names_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "lacunet.cli._main")
     monkeypatch.setitem(sys.modules, "click", None)
     with pytest.raises(SystemExit, match=r"pip install 'lacunet\[cli\]'"):
@@ -185,7 +185,7 @@ def test_shells_can_complete_commands():
 
 
 @pytest.mark.parametrize("name", ["datasets", "report", "reproduce"])
-def test_commands_that_moved_say_where_they_are(call, name):
+def test_commands_that_moved_name_their_new_place(call, name):
     said = call(name, "table-4")
     assert said.exit_code == 2
     assert "python -m reproduction" in said.stderr

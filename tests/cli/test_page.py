@@ -1,4 +1,4 @@
-"""The page on the command says what the command does."""
+"""The page on the command agrees with the command."""
 
 import re
 import shlex
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lacunet.cli._estimator_options import FLAGS
 from lacunet.cli._main import lacunet
-from lacunet.cli._tables import READING
+from lacunet.cli._options import FLAGS, READING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
 COMMON = {"--quiet", "--json", "--debug", "--help"}

@@ -84,8 +84,8 @@ def test_what_training_had_not_is_warned_of_once(call, folder, tmp_path):
     result = call("predict", folder / "m", tmp_path / "new.csv")
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
-        "Warning: levels of 'town' that the model has not seen count as missing, such "
-        "as 'Oslo'.",
+        "Warning: categories of 'town' that the model has not seen count as missing, "
+        "such as 'Oslo'.",
         "Warning: missing in some rows but in none of training, so that nothing was "
         "learned about that: 'score'.",
         "Predicted 4 rows.",

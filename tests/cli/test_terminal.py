@@ -74,12 +74,12 @@ def test_an_interrupt_at_a_terminal_begins_a_line(capsys, monkeypatch):
     assert capsys.readouterr().err == "\nStopped.\n"
 
 
-def test_files_are_not_written_over_without_leave(tmp_path):
+def test_files_are_replaced_only_by_force(tmp_path):
     path = tmp_path / "a.html"
     check_free(path, force=False)
     path.touch()
     check_free(path, force=True)
-    with pytest.raises(click.ClickException, match=r"a\.html is there .* --force"):
+    with pytest.raises(click.ClickException, match=r"a\.html exists .* --force"):
         check_free(path, force=False)
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lacunet.cli._options import jobs_option, split_names
-from lacunet.cli._tables import (
+from lacunet.cli._options import (
     force_option,
+    jobs_option,
     page_type,
     reading_options,
     seed_option,
+    split_names,
     table_argument,
     target_option,
     task_option,

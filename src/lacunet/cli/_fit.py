@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lacunet._text import show_count
-from lacunet.cli._estimator_options import estimator_options, make_estimator
-from lacunet.cli._tables import (
+from lacunet._text import clock_time, show_count
+from lacunet.cli._options import (
+    estimator_options,
     force_option,
+    make_estimator,
     page_type,
     reading_options,
     seed_option,
     table_argument,
     target_option,
     task_option,
-    tell_columns,
 )
 from lacunet.cli._terminal import Terminal, check_free, common_options
-from lacunet.cli._words import clock_time
 
 if TYPE_CHECKING:
     from lacunet.evaluation import HoldOut, TargetTable, Task
@@ -111,7 +110,7 @@ def fit(
         parts = split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)
         facts = TableFacts(file.short_name, target, *sizes, file.columns)
-    tell_columns(terminal, facts.columns)
+    terminal.list_columns(facts.columns)
     _show_target(terminal, parts)
     estimator = make_estimator(
         parts.task,

@@ -1,4 +1,4 @@
-"""``lacunet impute``: a table with its holes filled."""
+"""``lacunet impute``: a table with its missing values filled."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -7,34 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lacunet.cli._tables import (
-    STANDARD,
-    check_answer,
+from lacunet._output import STANDARD
+from lacunet._text import list_names
+from lacunet.cli._options import (
+    check_output,
     force_option,
     reading_options,
     seed_option,
-    shown_rows,
     silence,
     table_argument,
-    warn_of_levels,
 )
 from lacunet.cli._terminal import Terminal, common_options
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import FillCount, ReadOptions, Schema, TableFile
+    from lacunet.tables import ReadOptions, Schema, TableFile
 
 _MOST_ROWS = 100_000  # that an imputer is fitted to
 
-_HELP = """Fill the holes of a table, and leave everything else as it stands.
+_HELP = """Fill the missing values of a table, and leave everything else as it is.
 
-With the mean of what is missing given the rest of the row, the likeliest level of
-categories; or --draws several tables, to see what the holes leave open. The model is a
-mixture that is fitted to the table itself, or that of --model. Cells that have a value
-are written back exactly as they stand in the file, with its separator, decimal mark and
-encoding; integers stay integers. TABLE is CSV or Parquet, and so is what is written; -
-is standard input or output."""
+Numbers get their conditional mean given the rest of the row, categories the most
+probable one; --draws writes several tables of random draws, which show how uncertain
+the filled values are. The model is a Gaussian mixture that is fitted to the table
+itself, or that of --model. Cells that have a value are written back exactly as they
+stand in the file, with its separator, decimal mark and encoding; integers stay
+integers. TABLE is CSV or Parquet, and so is the output; - is standard input or
+output."""
 _EXAMPLES = """\b
 Examples:
   lacunet impute patients.csv -o filled.csv
@@ -42,14 +42,16 @@ Examples:
   lacunet impute new.csv -o filled.csv --model model"""
 
 
-@click.command(help=_HELP, epilog=_EXAMPLES, short_help="Fill the holes of a table.")
+@click.command(
+    help=_HELP, epilog=_EXAMPLES, short_help="Fill the missing values of a table."
+)
 @table_argument
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
     default=STANDARD,
-    help="The table that is written.  [default: -, standard output]",
+    help="File for the filled table.  [default: -, standard output]",
 )
 @click.option(
     "--model",
@@ -59,7 +61,7 @@ Examples:
 @click.option(
     "--draws",
     type=click.IntRange(min=1),
-    help="Number of tables with draws in the holes in place of the mean.",
+    help="Number of tables to write, filled with random draws instead of means.",
 )
 @seed_option
 @force_option
@@ -76,30 +78,46 @@ def impute(
     seed: int,
     force: bool,
 ) -> None:
-    """Fill the holes of a table."""
-    check_answer(terminal, output)
+    """Fill the missing values of a table."""
+    check_output(terminal, output)
     paths = _name_outputs(output, draws)
+    import numpy as np
+
+    from lacunet import load
     from lacunet.tables import ModelTable, Schema, open_output, open_table, write_draws
 
+    # Draws have to continue from block to block; a seed would start them again.
+    random_state = np.random.RandomState(seed)
     options = reading if model is None else ModelTable.read(model).options(reading)
     with open_table(table, options) as file, ExitStack() as stack:
         _check_kind(file, output)
         streams = [
             stack.enter_context(open_output(path, force=force)) for path in paths
         ]
-        fitted = _fit(terminal, file, seed) if model is None else _load(model, seed)
+        if model is None:
+            fitted = _fit(terminal, file, random_state)
+        else:
+            fitted = silence(load(model)).set_params(random_state=random_state)
         schema = Schema.of_model(fitted)
         if model is not None:
-            _warn(terminal, file, schema)
-        advance = stack.enter_context(shown_rows(terminal, "filling", file.n_rows))
-        count = write_draws(
-            file,
-            streams,
-            _filling(fitted, draws),
-            schema=schema,
-            advance=advance,
+            _warn_left(terminal, file, schema)
+
+        def fill(rows: "pd.DataFrame") -> Sequence[Any]:
+            if draws is None:
+                return [fitted.impute(rows)]
+            filled: Sequence[Any] = fitted.sample_imputations(rows, draws)
+            return filled
+
+        advance = stack.enter_context(terminal.count_rows("filling", file.n_rows))
+        count = write_draws(file, streams, fill, schema=schema, advance=advance)
+    terminal.warn_unseen(count.unseen)
+    n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
+    terminal.note(f"Filled {n_filled} missing values in {count.n_rows} rows.")
+    if n_left:
+        terminal.complain(
+            f"Warning: {n_left} missing values are left in "
+            f"{list_names(list(count.left))}: the model has no value for them."
         )
-    _tell(terminal, count)
     terminal.answer({**vars(count), "outputs": paths})
 
 
@@ -122,17 +140,17 @@ def _name_outputs(output: str, draws: int | None) -> list[str]:
 def _check_kind(file: "TableFile", output: str) -> None:
     from lacunet.tables import FileFormat
 
-    here, wanted = file.format.kind, FileFormat.of_name(output).kind
-    if output != STANDARD and here != wanted:
+    here, asked = file.format.kind, FileFormat.of_name(output).kind
+    if output != STANDARD and here != asked:
         names = {"csv": "CSV", "parquet": "Parquet"}
         msg = (
             f"Got {names[here]} to be written to {output}, which asks for "
-            f"{names[wanted]}, but expected the same: cells are written as they stand."
+            f"{names[asked]}, but expected the same: cells are written as they stand."
         )
         raise click.ClickException(msg)
 
 
-def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
+def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
     from lacunet import LacunetImputer
 
     terminal.note(f"Fitting a mixture to {file.short_name}.")
@@ -143,69 +161,27 @@ def _fit(terminal: Terminal, file: "TableFile", seed: int) -> Any:
                 terminal.complain(f"Warning: column {column.name!r}: {notice.text}")
     empty = [column.name for column in file.columns if column.kind == "empty"]
     if empty:
-        from lacunet._text import list_names
-
         terminal.complain(
             f"Warning: left as it is, as no row has a value: {list_names(empty)}."
         )
     if len(empty) == len(file.columns):
         msg = f"Got {file.name} without a single value, but expected some."
         raise click.ClickException(msg)
-    imputer = LacunetImputer(random_state=_stream(seed))
-    return imputer.fit(rows.drop(columns=empty))
+    return LacunetImputer(random_state=random_state).fit(rows.drop(columns=empty))
 
 
-def _load(path: str, seed: int) -> Any:
-    from lacunet import load
-
-    return silence(load(path)).set_params(random_state=_stream(seed))
-
-
-def _warn(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
-    """Name the columns with holes that the model has nothing for."""
-    from lacunet._text import list_names
-
+def _warn_left(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
+    """Name the columns with missing values that the model can't fill."""
     unknown = file.match(schema).unknown
-    reasons = {
-        "the model does not know it": unknown,
-        "the model has seen no value of it": schema.empty,
-    }
     if not unknown and not schema.empty:
         return
-    hollow = {column.name for column in file.columns if column.n_missing}
-    for reason, names in reasons.items():
-        left = [name for name in names if name in hollow]
+    incomplete = {column.name for column in file.columns if column.n_missing}
+    for reason, names in (
+        ("the model does not know it", unknown),
+        ("the model has seen no value of it", schema.empty),
+    ):
+        left = [name for name in names if name in incomplete]
         if left:
             terminal.complain(
                 f"Warning: left as it is, as {reason}: {list_names(left)}."
             )
-
-
-def _stream(seed: int) -> Any:
-    """Return what draws go on from, from block to block; a seed would start anew."""
-    import numpy as np
-
-    return np.random.RandomState(seed)
-
-
-def _filling(model: Any, draws: int | None) -> Any:
-    def fill(rows: "pd.DataFrame") -> Sequence[Any]:
-        if draws is None:
-            return [model.impute(rows)]
-        filled: Sequence[Any] = model.sample_imputations(rows, draws)
-        return filled
-
-    return fill
-
-
-def _tell(terminal: Terminal, count: "FillCount") -> None:
-    warn_of_levels(terminal, count.unseen)
-    n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
-    terminal.note(f"Filled {n_filled} holes in {count.n_rows} rows.")
-    if n_left:
-        from lacunet._text import list_names
-
-        terminal.complain(
-            f"Warning: {n_left} holes are left in {list_names(list(count.left))}: "
-            f"the model has no value for them."
-        )

@@ -1,4 +1,4 @@
-"""The command and what holds for all of its parts: errors, Ctrl-C, warnings."""
+"""The command, and how it ends: errors, Ctrl-C, warnings."""
 
 import signal
 import sys
@@ -26,8 +26,8 @@ from lacunet.cli._terminal import (
 )
 from lacunet.exceptions import LacunetError
 
-# What public functions raise for bad data, files, models and choices. Everything else
-# is a fault of ours, and its traceback is shown.
+# What public functions raise for bad data, files, models and parameters. Everything
+# else is a bug, and its traceback is shown.
 EXPECTED = (LacunetError, ValueError, OSError, ImportError)
 _MOST_LINES = 3  # of a message
 # Commands of 0.1.0 and what they are now.
@@ -35,7 +35,7 @@ _MOVED = {"datasets": "data", "report": "report", "reproduce": "run"}
 
 
 class CommandGroup(click.Group):
-    """A group of commands that ends with a short message when something is wrong."""
+    """Commands that end with a short message when something is wrong."""
 
     def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
         if arguments[0] in _MOVED:
@@ -58,19 +58,16 @@ class CommandGroup(click.Group):
         except EXPECTED as error:
             if context.ensure_object(Terminal).debug:
                 raise
-            raise click.ClickException(_describe(error)) from error
-
-
-def _describe(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
-        text += ". Install what is missing with pip install 'lacunet[all]'."
-    return "\n".join(text.splitlines()[:_MOST_LINES])
+            text = str(error).strip() or type(error).__name__
+            if text.startswith("No module named"):
+                text += ". Install what is missing with pip install 'lacunet[all]'."
+            lines = text.splitlines()[:_MOST_LINES]
+            raise click.ClickException("\n".join(lines)) from error
 
 
 @contextmanager
 def _tidy_end() -> Iterator[None]:
-    """End on SIGTERM as on any other way out: nothing half-written is left."""
+    """Clean up on SIGTERM, too: nothing half-written is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -100,20 +97,13 @@ def _short_warnings() -> Iterator[None]:
 @click.group(
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
-    epilog="Each command tells more, with an example: lacunet COMMAND --help",
+    epilog="Help and examples of a command: lacunet COMMAND --help",
 )
 @click.version_option(package_name="lacunet", message="%(prog)s %(version)s")
 @common_options
 def lacunet() -> None:
-    """Train neural networks on data with missing values as they are."""
+    """Train neural networks on tables with missing values, without imputation."""
 
 
-for _command in (
-    demo,
-    profile,
-    fit,
-    predict,
-    impute,
-    compare,
-):
+for _command in (demo, profile, fit, predict, impute, compare):
     lacunet.add_command(_command)

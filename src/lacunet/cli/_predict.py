@@ -5,16 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lacunet._output import STANDARD
 from lacunet._text import list_names
-from lacunet.cli._tables import (
-    STANDARD,
-    check_answer,
+from lacunet.cli._options import (
+    check_output,
     force_option,
     reading_options,
-    shown_rows,
     silence,
     table_argument,
-    warn_of_levels,
 )
 from lacunet.cli._terminal import Terminal, common_options
 
@@ -70,7 +68,7 @@ def predict(
     force: bool,
 ) -> None:
     """Predict the rows of a table."""
-    check_answer(terminal, output)
+    check_output(terminal, output)
     from lacunet import load
     from lacunet.tables import (
         FileFormat,
@@ -112,7 +110,7 @@ def predict(
         format = FileFormat.of_name(output)
         with (
             open_output(output, force=force) as stream,
-            shown_rows(terminal, "predicting", None) as advance,
+            terminal.count_rows("predicting", None) as advance,
         ):
             frames = predictions()
             if keep:
@@ -121,7 +119,7 @@ def predict(
                 frames = _join(cells, frames)
             n_rows = write_rows(stream, frames, format)
     new = {name: values for name, values in unseen.items() if values}
-    warn_of_levels(terminal, new)
+    terminal.warn_unseen(new)
     incomplete = [name for name in newly_missing if name not in new]
     if incomplete:
         terminal.complain(

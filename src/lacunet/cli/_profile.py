@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lacunet.cli._tables import (
+from lacunet.cli._options import (
     force_option,
     page_type,
     reading_options,
