@@ -44,61 +44,6 @@ _LEAST_CHUNK, _MOST_CHUNK = 2**20, 2**24  # bytes that are read at once
 _BYTES_A_COLUMN = 4096  # of a chunk, so that wide tables have some rows in it
 
 
-class Header(NamedTuple):
-    """The beginning of a CSV file."""
-
-    separator: str
-    names: tuple[str, ...]
-    data: bytes  # the first line and what stands before it, in UTF-8
-
-
-def read_header(chunks: Iterator[bytes], options: ReadOptions, source: str) -> Header:
-    """Read the first line, and guess the separator by the lines that follow."""
-    candidates = SEPARATORS if options.sep is None else (options.sep,)
-    data, final = b"", False
-    while True:
-        chunk = next(chunks, None)
-        final = chunk is None
-        data += chunk or b""
-        if not final and len(data) < SAMPLE:
-            continue
-        guesses = {sep: find_cells(data, sep, final=final) for sep in candidates}
-        separator = max(candidates, key=lambda sep: _rate(guesses[sep]))
-        header = _first_row(guesses[separator], data, separator, source)
-        if header is not None:
-            return header
-        if final or len(data) > MOST_BYTES:
-            if data.strip():
-                raise open_quote(data, 1, source)
-            msg = f"Got {source}, which has no text, but expected a table."
-            raise TableError(msg)
-
-
-def _rate(cells: Cells) -> tuple[float, int]:
-    """Return the fraction of rows as long as the first, and how many cells it has."""
-    sizes = cells.sizes[~is_blank(cells)]
-    if not len(sizes) or sizes[0] < 2:
-        return 0.0, 0
-    return float(np.mean(sizes == sizes[0])), int(sizes[0])
-
-
-def _first_row(cells: Cells, data: bytes, separator: str, source: str) -> Header | None:
-    """Return the first row that is not blank, if there is a whole one."""
-    rows = np.flatnonzero(~is_blank(cells))
-    if not len(rows):
-        return None
-    check_text(data[: cells.n_bytes], 1, source)
-    row = int(rows[0])
-    stop = int(cells.row_stops[row])
-    start = stop - int(cells.sizes[row])
-    is_last = row + 1 == len(cells.row_stops)
-    end = cells.n_bytes if is_last else int(cells.starts[stop])
-    stripped = [text.strip() for text in cells.texts[start:stop].to_pylist()]
-    # A column without a name is called as pandas calls it.
-    names = [name or f"Unnamed: {index}" for index, name in enumerate(stripped)]
-    return Header(separator, tuple(names), data[:end])
-
-
 class CsvReader:
     """A table in CSV."""
 
@@ -262,3 +207,61 @@ def _read(texts: pa.StringArray, column: TextColumn, form: Form) -> pa.Array:
         return read_booleans(texts)
     style = column.dates.style
     return pa.nulls(len(texts), TYPES["date"]) if style is None else style.read(texts)
+
+
+# --- the first line
+
+
+class Header(NamedTuple):
+    """The beginning of a CSV file."""
+
+    separator: str
+    names: tuple[str, ...]
+    data: bytes  # the first line and what stands before it, in UTF-8
+
+
+def read_header(chunks: Iterator[bytes], options: ReadOptions, source: str) -> Header:
+    """Read the first line, and guess the separator by the lines that follow."""
+    candidates = SEPARATORS if options.sep is None else (options.sep,)
+    data, final = b"", False
+    while True:
+        chunk = next(chunks, None)
+        final = chunk is None
+        data += chunk or b""
+        if not final and len(data) < SAMPLE:
+            continue
+        guesses = {sep: find_cells(data, sep, final=final) for sep in candidates}
+        separator = max(candidates, key=lambda sep: _rate(guesses[sep]))
+        header = _first_row(guesses[separator], data, separator, source)
+        if header is not None:
+            return header
+        if final or len(data) > MOST_BYTES:
+            if data.strip():
+                raise open_quote(data, 1, source)
+            msg = f"Got {source}, which has no text, but expected a table."
+            raise TableError(msg)
+
+
+def _rate(cells: Cells) -> tuple[float, int]:
+    """Return the fraction of rows as long as the first, and how many cells it has."""
+    sizes = cells.sizes[~is_blank(cells)]
+    if not len(sizes) or sizes[0] < 2:
+        return 0.0, 0
+    return float(np.mean(sizes == sizes[0])), int(sizes[0])
+
+
+def _first_row(cells: Cells, data: bytes, separator: str, source: str) -> Header | None:
+    """Return the first row that is not blank, if there is a whole one."""
+    rows = np.flatnonzero(~is_blank(cells))
+    if not len(rows):
+        return None
+    check_text(data[: cells.n_bytes], 1, source)
+    row = int(rows[0])
+    stop = int(cells.row_stops[row])
+    start = stop - int(cells.sizes[row])
+    is_last = row + 1 == len(cells.row_stops)
+    end = cells.n_bytes if is_last else int(cells.starts[stop])
+    stripped = [text.strip() for text in cells.texts[start:stop].to_pylist()]
+    # A column without a name is called as pandas calls it.
+    names = [name or f"Unnamed: {index}" for index, name in enumerate(stripped)]
+    return Header(separator, tuple(names), data[:end])

@@ -283,8 +283,9 @@ class NumberSurvey:
         values = read_floats(texts, self.decimal)
         if values is None and self.decimal == "." and not self._is_dotted:
             values = read_floats(texts, ",")
-            n_wrong = len(find_non_numbers(texts))
-            if values is not None or len(find_non_numbers(texts, ",")) < n_wrong:
+            if values is not None or (
+                len(find_non_numbers(texts, ",")) < len(find_non_numbers(texts))
+            ):
                 self.decimal = ","
         if values is None:
             self.alive = False
