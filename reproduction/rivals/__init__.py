@@ -1,26 +1,20 @@
-"""The paper's own rivals, as scikit-learn estimators."""
+"""The paper's own rivals, as scikit-learn estimators of arrays with NaN."""
 
-from reproduction.rivals._context import ContextEncoder
-from reproduction.rivals._context_classifier import ContextEncoderClassifier
-from reproduction.rivals._dropout import InputDropout
-from reproduction.rivals._dropout_autoencoder import DropoutAutoencoder
-from reproduction.rivals._dropout_mlp import (
-    DropoutMLP,
+from reproduction.rivals.autoencoders import FilledAutoencoder
+from reproduction.rivals.context import ContextEncoder, ContextEncoderClassifier
+from reproduction.rivals.dropout import (
+    DropoutAutoencoder,
     DropoutMLPClassifier,
-    DropoutMLPRegressor,
+    InputDropout,
 )
-from reproduction.rivals._filled import FilledAutoencoder
-from reproduction.rivals._geom import GeometricMarginSVC
-from reproduction.rivals._karma import KarmaSVC
-from reproduction.rivals._neighbours import NeighbourImputer
+from reproduction.rivals.neighbours import NeighbourImputer
+from reproduction.rivals.svm import GeometricMarginSVC, KarmaSVC
 
 __all__ = [
     "ContextEncoder",
     "ContextEncoderClassifier",
     "DropoutAutoencoder",
-    "DropoutMLP",
     "DropoutMLPClassifier",
-    "DropoutMLPRegressor",
     "FilledAutoencoder",
     "GeometricMarginSVC",
     "InputDropout",
