@@ -65,7 +65,7 @@ class FilledAutoencoder(OneToOneFeatureMixin, TransformerMixin, NaNEstimator):
     batch_size : int or "auto", default="auto"
         With "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.001
-        Learning rate of Adam.
+        Learning rate of AdamW, without weight decay.
     schedule : {"constant", "one-cycle"}, default="constant"
         With "one-cycle" the learning rate rises at first and falls to nothing by the
         last of ``max_epochs``, all of which are run.
@@ -170,10 +170,9 @@ class FilledAutoencoder(OneToOneFeatureMixin, TransformerMixin, NaNEstimator):
             raise ValueError(msg)
         self.scaler_ = StandardScaler().fit(rows) if self.scale != "none" else None
         x = self._to_scale(rows)
-        imputer = self.imputer
-        self.imputer_ = (
-            self._default_imputer() if imputer is None else clone(imputer)
-        ).fit(x)
+        given = self.imputer
+        imputer = self._default_imputer() if given is None else clone(given)
+        self.imputer_ = imputer.fit(x)
         return x
 
     def _to_scale(self, rows: np.ndarray) -> np.ndarray:
@@ -183,78 +182,97 @@ class FilledAutoencoder(OneToOneFeatureMixin, TransformerMixin, NaNEstimator):
         return np.require(rows, np.float32, ["C", "W"])
 
     def _fill(self, x: np.ndarray) -> np.ndarray:
-        filled = np.asarray(self.imputer_.transform(x))
-        if filled.shape != x.shape or np.isnan(filled).any():
-            msg = (
-                f"Got a table of shape {filled.shape} with {np.isnan(filled).sum()} "
-                f"missing values from {self.imputer_!r}, but expected {x.shape} "
-                f"without."
-            )
-            raise ValueError(msg)
-        return np.require(filled, np.float32, ["C", "W"])
+        return np.require(self.imputer_.transform(x), np.float32, ["C", "W"])
 
     def _fit_network(self, x: np.ndarray, targets: np.ndarray) -> Self:
         """Train the network to make targets, where they are known, of filled rows."""
-        inputs = self._fill(x)
         state = check_random_state(self.random_state)
-        places = state.permutation(len(x))
-        n_validation = int(self.validation_fraction * len(x))
-        width = x.shape[1]
-        first, later = (
-            self.activation
-            if isinstance(self.activation, tuple)
-            else (self.activation, self.activation)
+        held_out = np.zeros(len(x), dtype=bool)
+        n_held_out = int(self.validation_fraction * len(x))
+        held_out[state.permutation(len(x))[:n_held_out]] = True
+        pair = self.activation
+        first, later = pair if isinstance(pair, tuple) else (pair, pair)
+        sizes = (x.shape[1], *self.hidden_layer_sizes, x.shape[1])
+        task = SplitTask(
+            torch.from_numpy(self._fill(x)),
+            torch.from_numpy(targets),
+            torch.from_numpy(held_out),
+            losses=squared_errors,
+            score=squared_errors,
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(state.randint(2**31 - 1)))
-            self.module_ = build_network(
-                (width, *self.hidden_layer_sizes, width),
-                first,
-                later,
-                self.out_activation,
-            )
-            task = _Reconstruction(
-                self.module_,
-                torch.from_numpy(inputs),
-                torch.from_numpy(targets),
-                torch.from_numpy(places[n_validation:]),
-                # With too few rows to hold any out, those that are learned from.
-                torch.from_numpy(places[:n_validation] if n_validation else places),
-            )
-            self.history_ = train(
-                task,
-                torch.optim.Adam(self.module_.parameters(), lr=self.lr),
-                make_plan(self.get_params(deep=False), task.n_rows),
-                torch.Generator().manual_seed(int(state.randint(2**31 - 1))),
-            )
+        self.module_, self.history_ = fit_network(
+            lambda: build_network(sizes, first, later, self.out_activation),
+            task,
+            self.get_params(deep=False),
+            state,
+        )
         return self
 
 
-class _Reconstruction:
-    """The mean squared error of known cells, on training and on validation rows."""
+Losses = Callable[[Tensor, Tensor], Tensor]  # outputs and targets to one of each row
+
+
+class SplitTask:
+    """One network that learns from some rows and is validated by the others.
+
+    By all rows, if none are held out.
+    """
+
+    parts: Sequence[nn.Module]
 
     def __init__(
         self,
-        module: nn.Module,
         inputs: Tensor,
         targets: Tensor,
-        training: Tensor,
-        validation: Tensor,
+        held_out: Tensor,
+        *,
+        losses: Losses,
+        score: Losses,
     ) -> None:
-        self.parts: Sequence[nn.Module] = [module]
-        self.n_rows = len(training)
         self._inputs, self._targets = inputs, targets
-        self._training, self._validation = training, validation
+        self._training = (~held_out).nonzero()[:, 0]
+        rows = held_out if bool(held_out.any()) else ~held_out
+        self._validation = rows.nonzero()[:, 0]
+        self._losses, self._score = losses, score
+        self.n_rows = len(self._training)
 
     def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
-        return self._losses(self._training[rows]).mean()
+        chosen = self._training[rows]
+        return self._losses(
+            self.parts[part](self._inputs[chosen]), self._targets[chosen]
+        ).mean()
 
     def validate(self, part: int) -> float:
-        blocks = [self._losses(rows) for rows in self._validation.split(_BLOCK)]
-        return float(torch.cat(blocks).mean())
+        scores = [
+            self._score(self.parts[part](self._inputs[rows]), self._targets[rows])
+            for rows in self._validation.split(_BLOCK)
+        ]
+        return float(torch.cat(scores).mean())
 
-    def _losses(self, rows: Tensor) -> Tensor:
-        return squared_errors(self.parts[0](self._inputs[rows]), self._targets[rows])
+
+def fit_network(
+    build: Callable[[], nn.Module],
+    task: SplitTask,
+    parameters: Mapping[str, Any],
+    state: np.random.RandomState,
+) -> tuple[nn.Module, list[Epoch]]:
+    """Build a network and train it with the parameters of an estimator."""
+    seeds = state.randint(2**31 - 1, size=2).tolist()
+    with torch.random.fork_rng(devices=[]):  # of the start, and of dropout
+        torch.manual_seed(seeds[0])
+        module = build()
+        task.parts = [module]
+        history = train(
+            task,
+            torch.optim.AdamW(
+                [p for p in module.parameters() if p.requires_grad],
+                lr=parameters["lr"],
+                weight_decay=parameters.get("weight_decay", 0.0),
+            ),
+            make_plan(parameters, task.n_rows),
+            torch.Generator().manual_seed(seeds[1]),
+        )
+    return module, history
 
 
 def squared_errors(outputs: Tensor, targets: Tensor) -> Tensor:

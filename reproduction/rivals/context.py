@@ -1,6 +1,6 @@
 """Context encoders: the one method of the paper that is shown complete rows."""
 
-from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -20,20 +20,19 @@ from lacunet.baselines import plain_network
 from lacunet.density import GaussianMixtureDensity
 from lacunet.estimators import LacunetClassifier, LacunetRBFClassifier
 from lacunet.nn import ExpectedRBF
-from lacunet.training import Epoch, train
+from lacunet.training import Epoch
 from reproduction.rivals._base import NaNEstimator
 from reproduction.rivals.autoencoders import (
     FARTHEST,
     FilledAutoencoder,
+    SplitTask,
     build_network,
-    make_plan,
+    fit_network,
     squared_errors,
 )
 
 # In place of a class, for rows that only the second head learns from.
 NO_CLASS = -1
-# Networks without a number of their own: fewer from so many rows on.
-_N_NETWORKS, _FEWER_NETWORKS, _MANY_ROWS = 10, 4, 5_000
 # Fewer rows than these are all learned from: validation rows would be too few.
 _FEWEST_ROWS = 10
 # Of the variances of the columns, where radial units start, as in
@@ -92,7 +91,7 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
 
     The paper has results of a context encoder as a classifier, but no formula: this
     is our reading. Numbers are standardised over the observed cells of the training
-    rows and missing values are filled with the mean. Behind are networks like those of
+    rows and missing values are filled with the mean. Behind is a network like those of
     ``LacunetClassifier`` or ``LacunetRBFClassifier``, whose last layer has a second
     head for the complete row. The loss is the cross-entropy of the class and,
     times a weight, the squared error of a cell of the complete row; the validation loss
@@ -101,18 +100,19 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
     Parameters
     ----------
     network : LacunetClassifier or LacunetRBFClassifier, default=None
-        Whose shape of networks and recipe of training are taken, and nothing else;
-        ``plain_network()`` by default.
+        Whose shape of network and recipe of training are taken, and nothing else:
+        it is always one network, as in the paper's tables. ``plain_network()`` by
+        default.
     reconstruction_weight : float, default=1.0
         Of the squared error.
     random_state : int, RandomState instance or None, default=None
-        Seed of the missing values that are drawn, and of networks without one of their
+        Seed of the missing values that are drawn, and of a network without one of its
         own.
 
     Attributes
     ----------
-    module_ : torch.nn.ModuleList
-        The networks, with both heads.
+    module_ : torch.nn.Module
+        The network, with both heads.
     history_ : list of Epoch
         Epoch, training and validation loss, seconds.
     classes_ : ndarray of shape (n_classes,)
@@ -127,13 +127,13 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
     >>> complete = rng.randn(200, 2)
     >>> y = np.where(complete[:, 0] > 0, "yes", "no")
     >>> X = np.where(rng.rand(200, 2) < 0.2, np.nan, complete)
-    >>> network = plain_network(n_networks=2, max_epochs=10, lr=0.01)
+    >>> network = plain_network(max_epochs=10, lr=0.01)
     >>> model = ContextEncoderClassifier(network, random_state=0)
     >>> model.fit(X, y, X_complete=complete).predict([[2.0, np.nan], [-2.0, 0.0]])
     array(['yes', 'no'], dtype='<U3')
     """
 
-    module_: nn.ModuleList
+    module_: nn.Module
     history_: list[Epoch]
     classes_: np.ndarray
     _scaler: StandardScaler
@@ -151,7 +151,7 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, X_complete: Any = None) -> Self:
-        """Train the networks to classify, and to reconstruct complete rows.
+        """Train the network to classify, and to reconstruct complete rows.
 
         Parameters
         ----------
@@ -197,12 +197,29 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
             targets = np.concatenate([np.full_like(x, np.nan), x[_find_complete(x)]])
             x = np.concatenate([x, copies])
             codes = np.concatenate([codes, np.full(len(copies), NO_CLASS)])
-        # The networks of lacunet bring what they get to scale, and so is this.
+        # Networks of lacunet bring what they get to scale once more.
         self._filling = make_pipeline(
             SimpleImputer(keep_empty_features=True), StandardScaler()
         ).fit(x)
-        seeded = state if network.random_state is None else network.random_state
-        self._fit_networks(network, self._fill(x), codes, targets, seeded)
+        if network.random_state is not None:
+            state = check_random_state(network.random_state)
+        inputs = torch.from_numpy(self._fill(x)).float()
+        n_classes, weight = len(self.classes_), float(self.reconstruction_weight)
+        both = np.column_stack([codes, targets])
+        held_out = _hold_out(np.column_stack([x, both]), network, state)
+        task = SplitTask(
+            inputs,
+            torch.from_numpy(both).float(),
+            torch.from_numpy(held_out),
+            losses=partial(two_heads, n_classes=n_classes, weight=weight),
+            score=partial(two_heads, n_classes=n_classes, weight=0.0),
+        )
+        self.module_, self.history_ = fit_network(
+            lambda: _build(network, inputs, n_classes + inputs.shape[1]),
+            task,
+            network.get_params(deep=False),
+            state,
+        )
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -210,10 +227,10 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
         check_is_fitted(self, "module_")
         rows = self._read(X, reset=False)
         inputs = torch.from_numpy(self._fill(self._to_scale(rows))).float()
-        n_classes = len(self.classes_)
         with torch.inference_mode():
-            outputs = [network(inputs)[:, :n_classes] for network in self.module_]
-            return torch.stack(outputs).double().softmax(-1).mean(0).numpy()
+            outputs = self.module_(inputs)[:, : len(self.classes_)].double()
+        probabilities: np.ndarray = outputs.softmax(-1).numpy()
+        return probabilities
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of each row."""
@@ -229,52 +246,16 @@ class ContextEncoderClassifier(ClassifierMixin, NaNEstimator):
         filled: np.ndarray = self._filling.transform(x)
         return filled.clip(-FARTHEST, FARTHEST)
 
-    def _fit_networks(
-        self,
-        network: Any,
-        inputs: np.ndarray,
-        codes: np.ndarray,
-        targets: np.ndarray,
-        random_state: Any,
-    ) -> None:
-        state = check_random_state(random_state)
-        n_networks = getattr(network, "n_networks", 1)
-        if n_networks == "auto":
-            n_networks = _N_NETWORKS if len(inputs) < _MANY_ROWS else _FEWER_NETWORKS
-        # Copies of a row are in one fold. Network i does not learn from fold i.
-        cells = np.column_stack([inputs, codes, np.nan_to_num(targets)])
-        _, copies = np.unique(cells, axis=0, return_inverse=True)
-        n_folds = max(2, round(1 / network.validation_fraction))
-        order = state.permutation(int(copies.max()) + 1)
-        folds = (order % n_folds)[copies.ravel()]
-        held_out = folds == (np.arange(n_networks) % n_folds)[:, None]
-        if len(order) < _FEWEST_ROWS:
-            held_out[:] = False
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(state.randint(2**31 - 1)))
-            x = torch.from_numpy(inputs).float()
-            n_outputs = len(self.classes_) + x.shape[1]
-            self.module_ = nn.ModuleList(
-                _build(network, x, n_outputs) for _ in range(n_networks)
-            )
-            task = TwoHeads(
-                self.module_,
-                x,
-                torch.from_numpy(codes),
-                torch.from_numpy(targets).float(),
-                torch.from_numpy(held_out),
-                n_classes=len(self.classes_),
-                weight=float(self.reconstruction_weight),
-            )
-            learned = [p for p in self.module_.parameters() if p.requires_grad]
-            self.history_ = train(
-                task,
-                torch.optim.AdamW(
-                    learned, lr=network.lr, weight_decay=network.weight_decay
-                ),
-                make_plan(network.get_params(deep=False), len(x)),
-                torch.Generator().manual_seed(int(state.randint(2**31 - 1))),
-            )
+
+def _hold_out(
+    cells: np.ndarray, network: Any, state: np.random.RandomState
+) -> np.ndarray:
+    """Mark the validation rows of a network; copies of a row stay together."""
+    _, copies = np.unique(np.nan_to_num(cells, nan=np.inf), axis=0, return_inverse=True)
+    order = state.permutation(int(copies.max()) + 1)
+    n_folds = max(2, round(1 / network.validation_fraction))
+    chosen: np.ndarray = (order % n_folds == 0)[copies.ravel()]
+    return chosen if len(order) >= _FEWEST_ROWS else np.zeros_like(chosen)
 
 
 def _build(network: Any, x: Tensor, n_outputs: int) -> nn.Module:
@@ -303,63 +284,22 @@ def _build(network: Any, x: Tensor, n_outputs: int) -> nn.Module:
     return nn.Sequential(units, head)
 
 
-class TwoHeads:
-    """Networks that are trained to classify rows and to reconstruct them.
+def two_heads(
+    outputs: Tensor, targets: Tensor, *, n_classes: int, weight: float
+) -> Tensor:
+    """Return the cross-entropy and the weighted squared error of each row.
 
-    Their first outputs are of the classes. They are validated by the cross-entropy of
-    their mean prediction for rows that they do not learn from.
+    The first outputs are of the classes. Targets have a class, or ``NO_CLASS``, and the
+    complete row, NaN where nothing is to be reconstructed.
     """
-
-    def __init__(
-        self,
-        networks: nn.ModuleList,
-        inputs: Tensor,  # (rows, width)
-        codes: Tensor,  # (rows,), NO_CLASS where there is none
-        targets: Tensor,  # (rows, width), NaN where nothing is to be reconstructed
-        held_out: Tensor,  # (networks, rows), of bool
-        *,
-        n_classes: int,
-        weight: float,
-    ) -> None:
-        self.parts: Sequence[nn.Module] = [networks]
-        self.n_rows = len(inputs)
-        self._networks = networks
-        self._inputs, self._codes, self._targets = inputs, codes, targets
-        self._learned = (~held_out).float()
-        judges = held_out if bool(held_out.any()) else ~held_out
-        self._validating = judges & (codes != NO_CLASS)
-        self._n_classes = n_classes
-        self._weight = weight
-
-    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the mean over networks of the loss of the rows they learn from."""
-        means = [
-            (self.losses(network, rows) * learned[rows]).mean() / learned.mean()
-            for network, learned in zip(self._networks, self._learned, strict=True)
-        ]
-        return torch.stack(means).mean()
-
-    def losses(self, network: nn.Module, rows: Tensor) -> Tensor:
-        """Return the cross-entropy and the weighted squared error of each row."""
-        outputs = network(self._inputs[rows])
-        of_class = functional.cross_entropy(
-            outputs[:, : self._n_classes],
-            self._codes[rows],
-            ignore_index=NO_CLASS,
-            reduction="none",
-        )
-        of_row = squared_errors(outputs[:, self._n_classes :], self._targets[rows])
-        return of_class + self._weight * of_row
-
-    def validate(self, part: int) -> float:
-        """Return the cross-entropy of the mean prediction for held-out rows."""
-        total = torch.zeros(self.n_rows, self._n_classes)
-        for network, rows in zip(self._networks, self._validating, strict=True):
-            total[rows] += network(self._inputs[rows])[:, : self._n_classes].softmax(-1)
-        counts = self._validating.sum(0)
-        means = total[counts > 0] / counts[counts > 0, None]
-        chosen = means.gather(1, self._codes[counts > 0, None])
-        return float(-chosen.clamp_min(torch.finfo(chosen.dtype).tiny).log().mean())
+    of_class = functional.cross_entropy(
+        outputs[:, :n_classes],
+        targets[:, 0].long(),
+        ignore_index=NO_CLASS,
+        reduction="none",
+    )
+    of_row = squared_errors(outputs[:, n_classes:], targets[:, 1:])
+    return of_class + weight * of_row
 
 
 def _find_complete(x: np.ndarray) -> np.ndarray:

@@ -21,15 +21,10 @@ from reproduction.rivals._base import NaNEstimator
 
 Kernel = Literal["rbf", "linear"]
 
-# Standard deviations from the mean beyond which a value is brought in, so that what
-# kernels make of it stays finite.
-_FARTHEST = 1e6
 # Steps of the solver for each pair of classes.
 _MOST_STEPS = 10_000_000
-# Numbers of a Gram matrix that are computed at once in a prediction.
-_GRAM_BUDGET = 2**22
-# The same of restricted norms: 4 MB, which stay near the processor; and the most sets
-# of columns at once.
+# Numbers of restricted norms that are computed at once: 4 MB, which stay near the
+# processor; and the most sets of columns.
 _NORM_BUDGET, _MOST_PATTERNS = 2**19, 512
 # Ratios of norms: the least by kernel, and what counts as no change. The RBF kernel on
 # fewer columns is no projection, and its ratios are no more than a hint.
@@ -75,16 +70,15 @@ class _KernelClassifier(ClassifierMixin, NaNEstimator):
             msg = "Got X without a single observed value, but expected some."
             raise ValueError(msg)
         weights = counts.astype(np.float64)
-        self._scaler = StandardScaler().fit(table[:, self._known], None, weights)
-        return self._standardise(table), codes[index], weights
-
-    def _standardise(self, table: np.ndarray) -> np.ndarray:
-        scaled: np.ndarray = self._scaler.transform(table[:, self._known])
-        return scaled.clip(-_FARTHEST, _FARTHEST)
+        known = table[:, self._known]
+        self._scaler = StandardScaler().fit(known, sample_weight=weights)
+        return self._scaler.transform(known), codes[index], weights
 
     def _read_new(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._standardise(self._read(X, reset=False).astype(np.float64))
+        table = self._read(X, reset=False).astype(np.float64)
+        scaled: np.ndarray = self._scaler.transform(table[:, self._known])
+        return scaled
 
     def _find_g(self) -> float:
         if isinstance(self.g, str) and self.g == "scale":
@@ -200,12 +194,9 @@ class KarmaSVC(_KernelClassifier):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores of the classes; of two, one score, above 0 for the second."""
-        rows = self._read_new(X)
-        blocks = gen_batches(len(rows), max(1, _GRAM_BUDGET // len(self._rows)))
-        scores = [
-            self.machine_.decision_function(self._gram(rows[block])) for block in blocks
-        ]
-        return np.concatenate(scores)
+        gram = self._gram(self._read_new(X))
+        scores: np.ndarray = self.machine_.decision_function(gram)
+        return scores
 
     def _gram(self, rows: np.ndarray) -> np.ndarray:
         """Return the kernel of rows with the training rows."""
@@ -436,11 +427,8 @@ class GeometricMarginSVC(_KernelClassifier):
 
     def _decide(self, plane: Plane, rows: np.ndarray) -> np.ndarray:
         """Return on which side of a plane rows are, and how far from it."""
-        blocks = gen_batches(len(rows), max(1, _GRAM_BUDGET // max(1, len(plane.coef))))
-        products = [
-            self._gram(rows[block], plane.support) @ plane.coef for block in blocks
-        ]
-        scores = np.where(np.isnan(rows).all(1), 0.0, np.concatenate(products))
+        products = self._gram(rows, plane.support) @ plane.coef
+        scores = np.where(np.isnan(rows).all(1), 0.0, products)
         decided: np.ndarray = scores / self._find_ratios(plane, rows) + plane.intercept
         return decided
 
