@@ -337,6 +337,19 @@ def test_classes_are_learned_by_a_context_encoder(network, given):
     np.testing.assert_allclose(model.predict_proba(rows).sum(1), 1.0)
 
 
+def test_radial_units_start_at_training_rows():
+    network = rbf(n_units=200, lr=1e-12, max_epochs=1)
+    model = ContextEncoderClassifier(network, random_state=0)
+    units = model.fit(X, Y, X_complete=COMPLETE).module_[0]
+    rows = model._fill(model._to_scale(X))
+    apart = np.abs(units.centres.detach().numpy()[:, None] - rows).max(-1)
+    assert apart.min(1).max() < 1e-5
+    assert len(set(apart.argmin(1))) > 40
+    # Five times the mean of |N(0, 1)|, on columns of unit variance.
+    mean = float(units.variances.detach().mean())
+    assert mean == pytest.approx(5 * np.sqrt(2 / np.pi), rel=0.1)
+
+
 def test_complete_rows_borrow_the_missing_cells_of_incomplete_ones():
     rows, whole, _ = incomplete(500)
     complete = ~np.isnan(rows).any(1)
