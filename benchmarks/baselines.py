@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 from reproduction.datasets import load_dataset
-from reproduction.experiments.methods import METHODS
+from reproduction.methods import METHODS
 from reproduction.rivals import NeighbourImputer
+from reproduction.tables import NATURAL_COLUMNS, RIVALS
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_info
 
@@ -26,6 +27,7 @@ from lacunet.missingness import drop_patch
 OUT = Path("benchmarks/results")
 N_FOLDS = 5
 # Table 4 of the paper.
+COMPARED = (*NATURAL_COLUMNS, "lacunet", *RIVALS)
 PAPER = {
     "horse": {
         "karma": 0.826,
@@ -59,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    add("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    add("--methods", nargs="+", choices=COMPARED, default=COMPARED, metavar="NAME")
     add(
         "--images", type=int, default=60000, metavar="N", help="of MNIST, at most 60000"
     )
@@ -85,9 +87,9 @@ def measure_accuracy(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def accuracy_of(key: str, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    model = METHODS[key](random_state=0, body="rbf")
+    model = METHODS[key].make(0, "rbf")
     if key in SEARCHED:
-        model = GridSearchCV(model, dict(METHODS[key].grid("rbf")), cv=3)
+        model = GridSearchCV(model, dict(METHODS[key].grid_for("rbf")), cv=3)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,15 +125,15 @@ def measure_neighbours(options: argparse.Namespace) -> dict[str, Any]:
     """Fill all training images of MNIST, each with a patch of 13 x 13 gone."""
     X = load_dataset("mnist", return_X_y=True)[0][: options.images]
     images = (X / np.float32(255)).astype(np.float32)
-    holed, lost = drop_patch(images, 13, return_mask=True, random_state=0)
+    incomplete, lost = drop_patch(images, 13, return_mask=True, random_state=0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.perf_counter()
-    filled = NeighbourImputer(5).fit_transform(holed)
+    filled = NeighbourImputer(5).fit_transform(incomplete)
     seconds = time.perf_counter() - begin
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     error = float(np.square(filled - images)[lost].sum() / images.size)
     n_threads = max(library["num_threads"] for library in threadpool_info())
-    means = np.nanmean(holed, axis=0)
+    means = np.nanmean(incomplete, axis=0)
     trivial = float(np.square(means - images)[lost].sum() / images.size)
     print(
         f"\nnearest neighbours, {len(images)} images, {n_threads} threads: "

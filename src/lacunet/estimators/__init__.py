@@ -4,31 +4,17 @@ Names that are imported as themselves are for other rooms, not for users.
 """
 
 from lacunet.estimators._autoencoder import LacunetAutoencoder
-from lacunet.estimators._base import NetworkEstimator as NetworkEstimator
-from lacunet.estimators._base import Problem as Problem
 from lacunet.estimators._checks import check_given as check_given
 from lacunet.estimators._checks import check_labels as check_labels
 from lacunet.estimators._checks import check_numbers as check_numbers
 from lacunet.estimators._checks import check_parameters as check_parameters
 from lacunet.estimators._checks import check_weights as check_weights
-from lacunet.estimators._checks import class_factors as class_factors
 from lacunet.estimators._checks import find_classes as find_classes
 from lacunet.estimators._checks import find_device as find_device
 from lacunet.estimators._checks import read_table as read_table
-from lacunet.estimators._classifier import LabelledEstimator as LabelledEstimator
 from lacunet.estimators._classifier import LacunetClassifier
-from lacunet.estimators._columns import as_table as as_table
-from lacunet.estimators._columns import read_columns as read_columns
-from lacunet.estimators._columns import series_of as series_of
 from lacunet.estimators._densities import DTYPE as DTYPE
-from lacunet.estimators._encoding import FOR_NETWORKS as FOR_NETWORKS
-from lacunet.estimators._encoding import InputEncoder as InputEncoder
 from lacunet.estimators._encoding import TableEncoder as TableEncoder
-from lacunet.estimators._fitting import CLASSIFICATION as CLASSIFICATION
-from lacunet.estimators._fitting import RECONSTRUCTION as RECONSTRUCTION
-from lacunet.estimators._fitting import Criterion as Criterion
-from lacunet.estimators._fitting import Rows as Rows
-from lacunet.estimators._fitting import Samples as Samples
 from lacunet.estimators._fitting import make_plan as make_plan
 from lacunet.estimators._fitting import undisturbed as undisturbed
 from lacunet.estimators._imputer import LacunetImputer
