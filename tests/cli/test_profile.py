@@ -30,7 +30,7 @@ def test_a_person_reads_what_is_missing(call, table):
         (line,) = [each for each in output.splitlines() if each.startswith(name)]
         assert line.split()[-2:] == [str(counts[name]), f"{counts[name] / 60:.1%}"]
     assert "nothing" in output  # is missing in complete rows
-    assert "--drop id" in result.stderr
+    assert "'id'. Leave out what is of no use (--drop)" in result.stderr
 
 
 def test_a_script_reads_json(call, table):

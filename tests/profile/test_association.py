@@ -13,7 +13,11 @@ from lacunet.profile._association import (
     find_associations,
     pool_categories,
 )
-from lacunet.profile._input import read_columns
+from lacunet.profile._input import as_frame, as_numbers, read_table
+
+
+def read(X):
+    return read_table(as_frame(X))
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +42,12 @@ def columns():
     X["with_alone"] = np.where(
         X["alone"].isna() & (stream.rand(n_rows) < 0.8), np.nan, stream.randn(n_rows)
     )
-    return {column.name: column for column in read_columns(X)}
+    return read(X)
 
 
 @pytest.fixture(scope="module")
 def table(columns):
-    incomplete = [column for column in columns.values() if column.missing.any()]
-    return find_associations(incomplete, list(columns.values()))
+    return find_associations(columns.loc[:, columns.isna().any()], columns)
 
 
 def find(table, column, on):
@@ -68,11 +71,11 @@ def test_all_dependences_are_found_and_no_others(table):
 
 def test_the_direction_is_described(table, columns):
     link = find(table, "by_age", "age")
-    middle = np.sort(columns["age"].values)[299]
+    middle = np.sort(columns["age"])[299]
     assert link.where == f"is above {middle:.4g}"
     assert link.auc > 0.8
-    high = columns["age"].values > middle
-    lost = columns["by_age"].missing
+    high = columns["age"] > middle
+    lost = columns["by_age"].isna()
     assert link.fraction_there == pytest.approx(lost[high].mean())
     assert link.fraction_elsewhere == pytest.approx(lost[~high].mean())
     assert link.contrast == link.fraction_there - link.fraction_elsewhere
@@ -92,8 +95,8 @@ def test_of_two_numbers_one_is_named(when):
     X = np.column_stack(
         [np.where((ill == when) & (np.arange(200) < 90), np.nan, 1), ill]
     )
-    columns = read_columns(X)
-    (link,) = find_associations(columns[:1], columns[1:]).links
+    columns = read(X)
+    (link,) = find_associations(columns[["0"]], columns[["1"]]).links
     assert link.where == f"is {when}"
     assert (link.fraction_there, link.fraction_elsewhere) == (0.45, 0)
 
@@ -110,21 +113,15 @@ def test_columns_missing_together_are_reported_once(table):
 def test_columns_that_are_never_missing_together_are_reported():
     X = np.arange(120.0).reshape(60, 2)
     X[:30, 0], X[30:, 1] = np.nan, np.nan
-    columns = read_columns(X)
-    (link,) = find_associations(columns, []).links
+    (link,) = find_associations(read(X), pd.DataFrame()).links
     assert link.where == "is observed"
     assert (link.auc, link.fraction_there, link.fraction_elsewhere) == (0, 1, 0)
 
 
-def test_tables_of_all_tests_go_with_the_links(table):
-    i, j = table.columns.index("by_age"), table.on.index("age")
-    assert table.by_value[i][j] == find(table, "by_age", "age").auc
-    assert table.by_value[i][table.on.index("by_age")] is None
-    assert np.shape(table.by_missing) == (len(table.columns),) * 2
-    assert table.by_missing[i][i] is None
-    tested = sum(auc is not None for row in table.by_value for auc in row)
-    n_pairs = len(table.columns) * (len(table.columns) - 1) // 2
-    assert table.n_tests == tested + n_pairs
+def test_a_column_is_not_tested_against_itself_and_a_pair_is_tested_once(columns):
+    incomplete, others = columns[["by_age", "by_day"]], columns[["age", "by_day"]]
+    assert find_associations(incomplete, others).n_tests == 2 + 1 + 1
+    assert find_associations(incomplete, others, mutual=False).n_tests == 2 + 1
 
 
 def test_links_are_sorted_and_their_p_values_adjusted(table):
@@ -139,17 +136,17 @@ def test_where_there_is_nothing_nothing_is_found():
         stream = np.random.RandomState(seed)
         X = stream.randn(150, 6)
         X[stream.rand(*X.shape) < 0.2] = np.nan
-        columns = read_columns(X)
+        columns = read(X)
         found += find_associations(columns, columns).n_links > 0
     assert found <= 3  # expected: one in twenty tables
 
 
-def test_some_links_of_each_kind_are_kept_and_all_are_counted(columns, monkeypatch):
+def test_some_links_of_each_kind_are_kept_and_all_are_counted(monkeypatch):
     monkeypatch.setattr("lacunet.profile._association.MAX_LINKS", 10)
     lost = np.random.RandomState(0).rand(200) < 0.5
     X = np.where(lost[:, None], np.nan, 1.0) * np.ones(6)
-    columns = read_columns(np.column_stack([X, lost]))
-    table = find_associations(columns[:6], columns)
+    columns = read(np.column_stack([X, lost]))
+    table = find_associations(columns.iloc[:, :6], columns)
     assert table.n_links == 6 + 6 * 5 / 2
     kinds = [link.by for link in table.links]
     assert (kinds.count("value"), kinds.count("missing")) == (6, 10)
@@ -157,15 +154,15 @@ def test_some_links_of_each_kind_are_kept_and_all_are_counted(columns, monkeypat
 
 def test_rare_categories_are_pooled():
     words = [*(["often"] * 50), *(["also"] * 40), *map(str, range(100))]
-    (column,) = read_columns(pd.DataFrame({"word": words}))
+    column = read(pd.DataFrame({"word": words}))["word"]
     pooled = pool_categories(column)
     assert len(np.unique(pooled)) == 30
-    np.testing.assert_array_equal(pooled[:90], column.values[:90])
+    np.testing.assert_array_equal(pooled[:90], as_numbers(column)[:90])
 
 
 def test_nothing_to_compare_is_supported():
-    table = find_associations([], [])
-    assert (table.links, table.n_tests, table.by_value) == ((), 0, ())
+    table = find_associations(pd.DataFrame(), pd.DataFrame())
+    assert (table.links, table.n_tests) == ((), 0)
 
 
 def test_each_column_has_its_clearest_association_and_the_clearest_come_first():
@@ -178,7 +175,7 @@ def test_each_column_has_its_clearest_association_and_the_clearest_come_first():
             ("b", "y", "missing", 1.0),
         )
     ]
-    found = AssociationTable((), (), (), (), tuple(made), 4, 4).clearest()
+    found = AssociationTable((), (), tuple(made), 4, 4).clearest()
     assert [(link.column, link.on) for link in found] == [("a", "y"), ("b", "x")]
 
 

@@ -5,7 +5,7 @@ from scipy import stats
 
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.profile import _little, little_mcar_test
-from lacunet.profile._input import read_columns
+from lacunet.profile._input import as_frame, read_table
 from lacunet.profile._patterns import find_patterns
 
 nan = np.nan
@@ -107,7 +107,10 @@ def test_columns_that_take_no_part_are_named_with_the_reason():
         (np.arange(8.0).reshape(4, 2) ** 2, "no values are missing"),
         ([[1.0, 2.0], [3.0, 1.0], [nan, nan]], "no values are missing"),
         (np.full((5, 3), nan), "fewer than two numeric columns"),
-        ([[1.0, 2.0, 7.0], [2.0, 1.0, nan], [4.0, 5.0, 1.0]], "more rows than columns"),
+        (
+            [[1.0, 2.0, 7.0], [2.0, 1.0, nan], [4.0, 5.0, 1.0]],
+            "no more rows than numeric columns",
+        ),
         ([["a", "b"], ["c", None]], "fewer than two numeric columns"),
         ([[1, nan], [2, nan], [nan, 3], [nan, 5]], "observed in two patterns"),
     ],
@@ -174,16 +177,12 @@ def test_columns_that_are_never_observed_together_are_supported():
 def test_rows_are_left_out_where_patterns_are_too_many(monkeypatch):
     X = np.random.RandomState(0).randn(80, 3)
     X[:30, 1], X[79, 2] = nan, nan  # three patterns, one of them of a single row
-    columns = read_columns(X)
-    monkeypatch.setattr(_little, "MAX_COST", 3 * 3**3)
-    rows = _little.choose_rows(columns, np.random.RandomState(0))
-    assert rows.tolist() == list(range(80))
-    monkeypatch.setattr(_little, "MAX_COST", 2 * 3**3)
-    rows = _little.choose_rows(columns, np.random.RandomState(0))
-    assert len(rows) in (40, 20, 10)
-    assert 79 not in rows
-    assert rows.tolist() == sorted(rows)
-    assert rows.max() > 60  # not just the first ones
+    table = read_table(as_frame(X))
+    for n_patterns, expected in ((3, {80}), (2, {40, 20, 10})):
+        monkeypatch.setattr(_little, "MAX_COST", n_patterns * 3**3)
+        test, note = _little.run_sampled(table, np.random.RandomState(0))
+        assert test.n_rows in expected
+        assert (test.n_patterns, note) == (n_patterns, "")
 
 
 def test_missingness_that_depends_on_another_column_is_detected():

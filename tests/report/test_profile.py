@@ -8,10 +8,8 @@ import pytest
 from lacunet.profile import (
     Association,
     AssociationTable,
-    MissingMap,
     Pattern,
     Predictability,
-    RowCounts,
     _predictability,
     _profile,
     profile_table,
@@ -127,7 +125,7 @@ def test_findings_notices_and_the_caveat_are_in_the_page(profile, page):
         assert finding.text in words
     for notice in profile.notices:
         assert notice in words
-    assert profile.dependence.caveat in words
+    assert "missing because of that value itself" in words
 
 
 def test_numbers_are_in_the_page(profile, page):
@@ -189,8 +187,8 @@ def words_of(profile, parse, path):
 
 
 def test_a_target_without_associations(profile, parse, tmp_path):
-    tests = dataclasses.replace(profile.target.tests, links=(), n_links=0)
-    target = dataclasses.replace(profile.target, n_missing=3, tests=tests)
+    tests = dataclasses.replace(profile.target.associations, links=(), n_links=0)
+    target = dataclasses.replace(profile.target, n_missing=3, associations=tests)
     changed = dataclasses.replace(profile, target=target)
     words = words_of(changed, parse, tmp_path / "out.html")
     assert "3 rows without a target." in words
@@ -220,7 +218,7 @@ def make_link(column, on, by="value", auc=0.9, where="is above 1"):
 
 
 def table_of(*links):
-    return AssociationTable((), (), (), (), links, len(links), len(links))
+    return AssociationTable((), (), links, len(links), len(links))
 
 
 def test_bars_show_their_fraction():
@@ -229,9 +227,9 @@ def test_bars_show_their_fraction():
 
 
 def test_complete_rows_have_a_colour_of_their_own():
-    few = draw_rows(RowCounts(((0, 5), (3, 2)), 5, 0))
+    few = draw_rows(((0, 5), (3, 2)))
     assert few.count("var(--third)") == 1
-    many = draw_rows(RowCounts(((0, 5), (300, 2)), 5, 0))
+    many = draw_rows(((0, 5), (300, 2)))
     assert "var(--third)" not in many  # a bar holds several numbers
 
 
@@ -244,14 +242,11 @@ def test_patterns_have_a_square_for_each_missing_column():
 
 
 def test_a_map_is_an_image_with_names_if_there_is_room():
-    small = MissingMap(((1.0, 0.0), (0.5, 0.2)), (0, 1), (("a",), ("b",)))
-    svg = draw_map("n", small, 2)
+    svg = draw_map("n", ((1.0, 0.0), (0.5, 0.2)), 2, ["a", "b"])
     assert "data:image/png;base64," in svg
     assert {"a", "b"} <= set(texts_of(svg))
-    paler = MissingMap(((0.9, 0.0), (0.5, 0.2)), (0, 1), (("a",), ("b",)))
-    assert draw_map("n", paler, 2) != svg
-    wide = MissingMap(((0.5,),), (0,), (("a", "b"),))
-    assert "2 columns" in texts_of(draw_map("n", wide, 1))
+    assert draw_map("n", ((0.9, 0.0), (0.5, 0.2)), 2, ["a", "b"]) != svg
+    assert "2 columns" in texts_of(draw_map("n", ((0.5,),), 1, ["a", "b"]))
 
 
 @pytest.mark.parametrize(
@@ -266,8 +261,7 @@ def test_a_map_is_an_image_with_names_if_there_is_room():
 )
 def test_associations_have_a_colour_for_each_direction(profile, by, on, auc, colour):
     tests = table_of(make_link("c", on, by, auc))
-    dependence = dataclasses.replace(profile.dependence, tests=tests)
-    svg = draw_associations(by, dataclasses.replace(profile, dependence=dependence))
+    svg = draw_associations(by, dataclasses.replace(profile, associations=tests))
     used = {each for each in ("accent", "second", "third") if f"var(--{each})" in svg}
     assert used == {colour}
     assert {"c", on, "40"} <= set(texts_of(svg))
@@ -284,7 +278,7 @@ def test_long_names_are_cut():
     name = "x" * 60
     for svg in (
         draw_fractions([(name, 0.5)]),
-        draw_predictability([Predictability(name, 0.9, 0.3, 0.0, 0.0)]),
+        draw_predictability([Predictability(name, 0.9, 0.3)]),
         draw_contrast("n", table_of(make_link(name, name))),
     ):
         assert max(map(len, texts_of(svg))) < 60

@@ -97,10 +97,10 @@ def _print(terminal: Terminal, profile: "Profile", name: str) -> None:
             f"{each.fraction:.1%}",
             list_names(each.missing) or "nothing",
         )
-        for each in profile.patterns.frequent[:_MAX_PATTERNS]
+        for each in profile.patterns[:_MAX_PATTERNS]
         if each.fraction >= 0.01
     ]
-    if profile.patterns.n_patterns > 1 and patterns:
+    if profile.n_patterns > 1 and patterns:
         terminal.say()
         terminal.table((">rows", ">fraction", "missing together"), patterns)
     for notice in profile.notices:

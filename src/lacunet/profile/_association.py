@@ -1,26 +1,20 @@
 """Which columns' missingness is associated with which other columns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from lacunet._text import shorten
-from lacunet.profile._input import Bools, Column, Floats
+from lacunet.profile._input import Bools, Floats, as_numbers
 
 SIGNIFICANCE = 0.05  # of adjusted p-values
 MAX_LINKS = 200  # kept, of associations with values and with missingness each
 MIN_ROWS = 10  # in either group, or there is no test
 _MIN_EXPECTED = 2.0  # rows of the smaller group per category; rarer ones are pooled
 _MAX_CATEGORIES = 30
-
-CAVEAT = (
-    "No test can show whether a value is missing because of that value itself (such as "
-    "high incomes that are not disclosed): the values that would show it are not in "
-    "the table. Only knowledge of how the data were collected can."
-)
 
 
 @dataclass(frozen=True)
@@ -82,11 +76,6 @@ class AssociationTable:
         Whose missingness. Of columns missing in the same rows, only the first.
     on : tuple of str
         Whose values.
-    by_value : tuple of tuples of (float or None)
-        For each of ``columns``, the ``auc`` of each of ``on``, as in ``Association``;
-        None if there are too few rows.
-    by_missing : tuple of tuples of (float or None)
-        For each of ``columns``, the ``auc`` of the missingness of each of ``columns``.
     links : tuple of Association
         Significant associations by descending strength; at most 200 with values and
         200 with missingness.
@@ -98,8 +87,6 @@ class AssociationTable:
 
     columns: tuple[str, ...]
     on: tuple[str, ...]
-    by_value: tuple[tuple[float | None, ...], ...]
-    by_missing: tuple[tuple[float | None, ...], ...]
     links: tuple[Association, ...]
     n_links: int
     n_tests: int
@@ -121,71 +108,53 @@ class AssociationTable:
 
 
 def find_associations(
-    columns: Sequence[Column], on: Sequence[Column], *, mutual: bool = True
+    tested: Any, others: Any, *, mutual: bool = True
 ) -> AssociationTable:
     """Test columns' missingness against values and, if mutual, against each other's."""
-    n_rows = len(columns[0].missing) if columns else 0
-    missing = np.empty((n_rows, len(columns)), dtype=bool)
-    for i, column in enumerate(columns):
-        missing[:, i] = column.missing
-    by_value = np.full((2, len(columns), len(on)), np.nan)  # AUC and p-value
-    for j, other in enumerate(on if columns else ()):
-        if other.kind == "category":
-            by_value[:, :, j] = compare_categories(pool_categories(other), missing)
-        elif other.kind in ("number", "date"):
-            by_value[:, :, j] = compare_numbers(other.values, missing)
-        by_value[:, [column.name == other.name for column in columns], j] = np.nan
-    n_mutual = len(columns) if mutual else 0
-    by_missing = compare_missing(missing[:, :n_mutual])
-    tests = [
-        (by, i, j, *table[:, i, j].tolist())
-        for by, table in (("value", by_value), ("missing", _once(by_missing)))
-        for i, j in np.argwhere(~np.isnan(table[1])).tolist()
-    ]
-    adjusted = adjust([p_value for *_, p_value in tests])
-    found = [
-        (*test, p) for test, p in zip(tests, adjusted, strict=True) if p <= SIGNIFICANCE
-    ]
-    found.sort(key=lambda test: -abs(test[3] - 0.5))
-    links = []
-    for by, others in (("value", on), ("missing", columns)):
-        strongest = [test for test in found if test[0] == by][:MAX_LINKS]
-        for _, i, j, *numbers in strongest:
-            links.append(_describe(columns[i], others[j], by, *numbers))
-    return AssociationTable(
-        tuple(column.name for column in columns),
-        tuple(column.name for column in on),
-        _round(by_value[0]),
-        _round(by_missing[0]) if mutual else ((),) * len(columns),
-        tuple(sorted(links, key=lambda link: -link.strength)),
-        len(found),
-        len(tests),
-    )
-
-
-def adjust(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for their number (Benjamini and Hochberg)."""
-    if not p_values:
-        return []
-    adjusted: list[float] = stats.false_discovery_control(p_values).tolist()
-    return adjusted
-
-
-def _once(by_missing: Floats) -> Floats:
-    """Keep one test of each pair: that of the larger AUC."""
+    missing = tested.isna().to_numpy(dtype=bool)
+    by_value = np.full((2, tested.shape[1], others.shape[1]), np.nan)  # AUC, p-value
+    for j, name in enumerate(others):
+        rest = tested.columns != name
+        by_value[:, rest, j] = compare_values(others[name], missing[:, rest])
+    by_missing = compare_missing(missing if mutual else missing[:, :0])
+    # Of each pair, only the test with the larger AUC.
     size = np.abs(np.nan_to_num(by_missing[0], nan=0.5) - 0.5)
     weaker = (size < size.T) | ((size == size.T) & np.tri(len(size), dtype=bool))
-    return np.where(weaker, np.nan, by_missing)
-
-
-def _round(auc: Floats) -> tuple[tuple[float | None, ...], ...]:
-    return tuple(
-        tuple(None if np.isnan(each) else round(each, 4) for each in row)
-        for row in auc.tolist()
+    by_missing[:, weaker] = np.nan
+    both = (("value", others, by_value), ("missing", tested, by_missing))
+    tests = pd.DataFrame(
+        [
+            (tested.columns[i], frame.columns[j], by, *results[:, i, j])
+            for by, frame, results in both
+            for i, j in np.argwhere(~np.isnan(results[1]))
+        ],
+        columns=["column", "on", "by", "auc", "p_value"],
+    )
+    tests["auc"] = tests["auc"].astype(float).round(4)
+    tests["p_adjusted"] = stats.false_discovery_control(tests["p_value"].astype(float))
+    found = tests[tests["p_adjusted"] <= SIGNIFICANCE]
+    found = found.sort_values("auc", key=lambda auc: -abs(auc - 0.5), kind="stable")
+    links = []
+    for test in found.groupby("by").head(MAX_LINKS).to_dict("records"):
+        other = (others if test["by"] == "value" else tested)[test["on"]]
+        lost, high = tested[test["column"]].isna(), test["auc"] > 0.5
+        where = _find_where(lost, other, test["by"], high=high)
+        links.append(Association(*test.values(), *where))
+    return AssociationTable(
+        tuple(tested), tuple(others), tuple(links), len(found), len(tests)
     )
 
 
 # --- tests, each of one column against many groups of rows (rows, groups)
+
+
+def compare_values(column: Any, groups: Bools) -> Floats:
+    """Return AUCs and p-values by the test that suits a column, NaN if none does."""
+    if column.dtype == "category":
+        return compare_categories(pool_categories(column), groups)
+    if column.dtype == object:
+        return np.full((2, groups.shape[1]), np.nan)
+    return compare_numbers(as_numbers(column), groups)
 
 
 def compare_numbers(values: Floats, groups: Bools) -> Floats:
@@ -275,76 +244,39 @@ def compare_missing(missing: Bools) -> Floats:
     return np.where(enough, [auc, p_value], np.nan)
 
 
-def pool_categories(column: Column) -> Floats:
+def pool_categories(column: Any) -> Floats:
     """Return codes, with one code for all but the 29 most frequent categories."""
-    if len(column.categories) <= _MAX_CATEGORIES:
-        return column.values
-    seen = column.values[~column.missing].astype(np.intp)
-    size = np.bincount(seen, minlength=len(column.categories))
+    codes = as_numbers(column)
+    size = np.bincount(codes[~np.isnan(codes)].astype(np.intp))
     rare = np.argsort(-size, kind="stable")[_MAX_CATEGORIES - 1 :]
-    return np.where(np.isin(column.values, rare), rare[0], column.values)
+    return np.where(np.isin(codes, rare), rare[0], codes) if len(rare) > 1 else codes
 
 
-# --- where a column is missing most often
-
-
-def _describe(
-    column: Column,
-    other: Column,
-    by: Any,
-    auc: float,
-    p_value: float,
-    p_adjusted: float,
-) -> Association:
-    high = auc > 0.5
+def _find_where(lost: Any, other: Any, by: str, *, high: bool) -> Any:
+    """Return where a column is missing most often, fractions there and elsewhere."""
+    elsewhere = other.notna()
     if by == "missing":
-        there = other.missing if high else ~other.missing
-        elsewhere, where = ~there, "is missing" if high else "is observed"
+        there, where = other.isna(), "is missing"
+        if not high:
+            there, elsewhere, where = elsewhere, there, "is observed"
+    elif other.dtype == "category":
+        rates = lost.groupby(other, observed=True).agg(["mean", "size"])
+        # Fractions of a few rows are extreme.
+        enough = rates["size"] >= min(MIN_ROWS, rates["size"].max())
+        category = rates["mean"][enough].idxmax()
+        there, where = other == category, f"is {shorten(str(category))!r}"
     else:
-        if other.kind == "category":
-            code = _find_category(column, other)
-            there = other.values == code
-            where = f"is {shorten(str(other.categories[code]))!r}"
-        else:
-            there, where = _split_at_median(other, high=high)
-        elsewhere = ~other.missing & ~there
-    return Association(
-        column.name,
-        other.name,
-        by,
-        round(auc, 4),
-        p_value,
-        p_adjusted,
-        where,
-        float(column.missing[there].mean()),
-        float(column.missing[elsewhere].mean()),
-    )
+        median = other.quantile(0.5, interpolation="lower")
+        if not (other > median).any():
+            median = other[other < median].max()
+        there = other > median if high else other <= median
+        values = other[there].unique()
+        where = f"is {'above' if high else 'at most'} {_show(median)}"
+        if len(values) == 1:  # of two, such as 0 and 1
+            where = f"is {_show(values[0])}"
+    return where, float(lost[there].mean()), float(lost[elsewhere & ~there].mean())
 
 
-def _find_category(column: Column, other: Column) -> int:
-    """Return the category in which a column is missing most often."""
-    codes = other.values[~other.missing].astype(np.intp)
-    size = np.bincount(codes)
-    n_missing = np.bincount(codes, weights=column.missing[~other.missing])
-    fraction = n_missing / np.maximum(size, 1)
-    # Fractions of a few rows are extreme.
-    return int(np.where(size >= min(MIN_ROWS, size.max()), fraction, -1).argmax())
-
-
-def _split_at_median(other: Column, *, high: bool) -> tuple[Bools, str]:
-    """Return the rows above the median, or the others, and a phrase for them."""
-
-    def show(value: float) -> str:
-        if other.kind == "date":
-            return str(np.datetime64(int(np.floor(value)), "D"))
-        return f"{value:.4g}"
-
-    seen = other.values[~other.missing]
-    median = float(np.quantile(seen, 0.5, method="lower"))
-    if not (seen > median).any():
-        median = float(seen[seen < median].max())
-    there = other.values > median if high else other.values <= median
-    values = np.unique(other.values[there])
-    if len(values) == 1:  # of two, such as 0 and 1
-        return there, f"is {show(values[0])}"
-    return there, f"is {'above' if high else 'at most'} {show(median)}"
+def _show(value: Any) -> str:
+    number = isinstance(value, float)
+    return f"{value:.4g}" if number else str(np.datetime64(value, "D"))

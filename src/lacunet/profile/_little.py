@@ -1,6 +1,5 @@
 """Little's test of whether values are missing completely at random."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import gen_batches
 
-from lacunet.profile._input import Column, Floats, Ints, read_columns, take
+from lacunet.profile._input import Floats, as_frame, kind_of, read_table, take
 from lacunet.profile._patterns import Patterns, find_patterns
 
 MAX_COLUMNS = 40
@@ -98,7 +97,7 @@ def little_mcar_test(X: Any, *, correct: bool = False) -> LittleTest:
     >>> print(f"{test.statistic:.4f} {test.df} {test.p_value:.4f}")
     3.0769 1 0.0794
     """
-    result = _run(read_columns(X), correct=correct)
+    result = _run(read_table(as_frame(X)), correct=correct)
     if isinstance(result, str):
         msg = f"Got a table that Little's test does not apply to: {result}."
         raise ValueError(msg)
@@ -106,59 +105,45 @@ def little_mcar_test(X: Any, *, correct: bool = False) -> LittleTest:
 
 
 def run_sampled(
-    columns: Sequence[Column], random_state: np.random.RandomState
+    table: Any, random_state: np.random.RandomState
 ) -> tuple[LittleTest | None, str]:
     """Test as many columns and rows as take seconds; also return a note."""
     note = ""
-    if len(columns) > MAX_COLUMNS:
-        numeric = [column for column in columns if column.kind == "number"]
-        columns = take(numeric, MAX_COLUMNS)
-        if len(numeric) > MAX_COLUMNS:
-            note = (
-                f"of {len(numeric)} numeric columns, the {MAX_COLUMNS} with the most "
-                f"missing values were tested"
-            )
-    rows = choose_rows(columns, random_state)
-    if rows is None:
-        return None, (
-            "nearly every row has a pattern of missing values of its own, so there are "
-            "no groups of rows to compare"
-        )
-    result = _run([column.at(rows) for column in columns])
+    numeric = table.select_dtypes("number").dropna(axis=1, how="all")
+    if numeric.shape[1] > MAX_COLUMNS:
+        note = f"the {MAX_COLUMNS} columns with the most missing values were tested"
+        table = numeric = take(numeric, MAX_COLUMNS)
+    missing = numeric.isna().to_numpy(dtype=bool)
+    n_columns = numeric.shape[1]
+    rows = random_state.permutation(len(table) if n_columns else 0)
+    while n_columns > 1:
+        counts = find_patterns(missing[rows]).counts
+        if (counts == 1).sum() > _MAX_ALONE * len(rows):
+            return None, "nearly every row has a pattern of missing values of its own"
+        if len(counts) * n_columns**3 <= MAX_COST:
+            break
+        rows = rows[: len(rows) // 2]
+    result = _run(table.iloc[np.sort(rows)])
     return (None, result) if isinstance(result, str) else (result, note)
 
 
-def choose_rows(
-    columns: Sequence[Column], random_state: np.random.RandomState
-) -> Ints | None:
-    """Return as many rows as EM is fast on; None if nearly all patterns differ."""
-    masks = [column.missing for column in columns if column.kind == "number"]
-    rows = random_state.permutation(len(masks[0]) if masks else 0)
-    while len(masks) > 1:
-        counts = find_patterns(np.column_stack([mask[rows] for mask in masks])).counts
-        if (counts == 1).sum() > _MAX_ALONE * len(rows):
-            return None
-        if len(counts) * len(masks) ** 3 <= MAX_COST:
-            break
-        rows = rows[: len(rows) // 2]
-    return np.sort(rows)
-
-
-def _run(columns: Sequence[Column], *, correct: bool = False) -> LittleTest | str:
+def _run(table: Any, *, correct: bool = False) -> LittleTest | str:
     """Return the result of the test, or why it cannot be made."""
-    left_out = {column.name: _why_not(column) for column in columns}
-    kept = [column for column in columns if not left_out[column.name]]
+    left_out = {name: _why_not(table[name]) for name in table}
+    kept = [name for name in table if not left_out[name]]
     while True:
         if len(kept) < 2:
             return "it has fewer than two numeric columns that vary"
-        values = np.column_stack([column.values for column in kept])
-        values = values[~np.isnan(values).all(axis=1)]
+        values = table[kept].dropna(how="all").to_numpy()
         n_rows, n_columns = values.shape
         patterns = find_patterns(np.isnan(values))
         df = int((~patterns.missing).sum()) - n_columns
-        obstacle = _find_obstacle(patterns, df)
-        if obstacle:
-            return obstacle
+        if not patterns.missing.any():
+            return "no values are missing in its numeric columns"
+        if n_rows <= n_columns:
+            return "it has no more rows than numeric columns"
+        if not df:
+            return "none of its columns is observed in two patterns"
         values = values / np.nanmax(np.abs(values), axis=0)  # or squares may overflow
         values = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
         theta, converged = _fit(values, patterns)
@@ -166,13 +151,10 @@ def _run(columns: Sequence[Column], *, correct: bool = False) -> LittleTest | st
         if len(independent) == n_columns:
             break
         for j in set(range(n_columns)) - set(independent):
-            left_out[kept[j].name] = "follows from other columns"
+            left_out[kept[j]] = "follows from other columns"
         kept = [kept[j] for j in independent]
     if not converged:
-        return (
-            "EM did not converge to an estimate of its mean and covariance: too few "
-            "rows have the same columns observed"
-        )
+        return "EM did not converge: too few rows have the same columns observed"
     statistic = _sum_distances(values - theta[0], theta[1:], patterns)
     if correct:
         statistic *= (n_rows - 1) / n_rows
@@ -188,29 +170,16 @@ def _run(columns: Sequence[Column], *, correct: bool = False) -> LittleTest | st
     )
 
 
-def _why_not(column: Column) -> str:
+def _why_not(column: Any) -> str:
     """Return why a column is not tested, or an empty string."""
-    seen = column.values[~column.missing]
-    if not len(seen):
+    kind, seen = kind_of(column), column.dropna()
+    if kind == "empty":
         return "nothing is observed"
-    if column.kind != "number":
-        return "a date" if column.kind == "date" else "not numeric"
+    if kind != "number":
+        return "a date" if kind == "date" else "not numeric"
     if not np.isfinite(seen).all():
         return "has infinite values"
-    return "constant" if (seen == seen[0]).all() else ""
-
-
-def _find_obstacle(patterns: Patterns, df: int) -> str:
-    """Return why patterns cannot be compared, or an empty string."""
-    n_rows, n_columns = len(patterns.of_row), patterns.missing.shape[1]
-    if not patterns.missing.any():
-        return "no values are missing in its numeric columns"
-    if n_rows <= n_columns:
-        return (
-            f"it has {n_columns} numeric columns and {n_rows} rows with any of them "
-            f"observed, and the test needs more rows than columns"
-        )
-    return "" if df else "none of its columns is observed in two patterns"
+    return "" if seen.nunique() > 1 else "constant"
 
 
 def _fit(X: Floats, patterns: Patterns) -> tuple[Floats, bool]:

@@ -1,7 +1,6 @@
 """The profile of a table: what is missing, and what that depends on."""
 
 import numbers
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,49 +10,30 @@ from sklearn.utils import check_random_state
 
 from lacunet._text import list_names
 from lacunet.exceptions import TableError
-from lacunet.profile._association import (
-    CAVEAT,
-    MIN_ROWS,
-    AssociationTable,
-    find_associations,
-)
+from lacunet.profile._association import MIN_ROWS, AssociationTable, find_associations
 from lacunet.profile._findings import Finding, make_findings, make_notices
-from lacunet.profile._input import (
-    Column,
-    ColumnKind,
-    as_frame,
-    find_oddities,
-    make_unique,
-    read_column,
-    take,
-)
+from lacunet.profile._input import as_frame, kind_of, read_column, read_table, take
 from lacunet.profile._little import LittleTest, run_sampled
 from lacunet.profile._patterns import (
-    MissingMap,
-    PatternCounts,
-    RowCounts,
-    Together,
-    count_patterns,
-    count_rows,
+    MissingPair,
+    Pattern,
     find_patterns,
-    find_together,
+    find_same_rows,
     map_missing,
+    pair_columns,
 )
 from lacunet.profile._predictability import (
-    MAX_FEATURES,
-    MAX_PREDICTED,
-    MAX_TRAINING_ROWS,
     Predictability,
-    TargetScore,
     predict_missingness,
     score_target,
 )
 
+MAX_PATTERNS = 20  # reported
 # Columns that are tested, those with the most missing values, and columns that they are
 # tested against, those with the fewest.
 MAX_TESTED, MAX_SOURCES = 50, 200
-# Cells that are kept for the tests: 160 MB.
-_MAX_CELLS = 20_000_000
+# Gradient boosting: columns whose missingness is predicted, features and rows.
+MAX_PREDICTED, MAX_FEATURES, MAX_TRAINING_ROWS = 20, 50, 3000
 
 
 @dataclass(frozen=True)
@@ -75,39 +55,10 @@ class ColumnProfile:
     """
 
     name: str
-    kind: ColumnKind
+    kind: str
     n_missing: int
     fraction_missing: float
     n_distinct: int
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """What the missingness of columns depends on.
-
-    Attributes
-    ----------
-    tests : AssociationTable
-        Tests of two columns at a time.
-    predictability : tuple of Predictability
-        Whether a column's missingness can be predicted from all others; for at most 20
-        columns, those with the most missing values.
-    n_rows : int
-        Rows that were tested.
-    n_training_rows : int
-        Rows that ``predictability`` was cross-validated on.
-    n_candidates : int
-        Columns with enough missing values; ``tests`` has at most 50 of them.
-    caveat : str
-        What no test can show.
-    """
-
-    tests: AssociationTable
-    predictability: tuple[Predictability, ...]
-    n_rows: int
-    n_training_rows: int
-    n_candidates: int
-    caveat: str = CAVEAT
 
 
 @dataclass(frozen=True)
@@ -122,18 +73,19 @@ class TargetProfile:
         As of a column.
     n_missing : int
         Rows without a target.
-    tests : AssociationTable
+    associations : AssociationTable
         Whether a column's missingness is associated with the value of the target.
-    score : TargetScore or None
-        How much the missingness of all columns explains; None if there are too few
-        rows.
+    explained : float or None
+        Fraction of the target's deviance (of its variance, if it is a number of many
+        values) that the missingness of all columns explains, out of fold. At most 1; at
+        0 or below, nothing was learned. None if there are too few rows.
     """
 
     name: str
-    kind: ColumnKind
+    kind: str
     n_missing: int
-    tests: AssociationTable
-    score: TargetScore | None
+    associations: AssociationTable
+    explained: float | None
 
 
 @dataclass(frozen=True)
@@ -150,22 +102,39 @@ class Profile:
         The same as a fraction of all cells.
     columns : tuple of ColumnProfile
         What is missing of each column.
-    rows : RowCounts
-        How many cells are missing per row.
-    patterns : PatternCounts
-        Which cells are missing in the same rows.
-    together : Together
-        Which columns are missing together.
-    map_by_row : MissingMap
-        Fractions of missing cells, rows in the order of the table.
-    map_by_pattern : MissingMap
+    row_histogram : tuple of (int, int)
+        Numbers of missing cells per row that occur, each with its number of rows.
+    n_complete_rows, n_empty_rows : int
+        Rows with no missing cell, and with no observed cell.
+    n_patterns : int
+        Distinct patterns of missing cells, including that of complete rows.
+    patterns : tuple of Pattern
+        The 20 most frequent, in descending order.
+    pairs : tuple of MissingPair
+        At most 50, by descending absolute correlation. Of columns that are missing in
+        the same rows, only the first takes part; at most 200 columns.
+    same_rows : tuple of tuples of str
+        Groups of columns that are missing in the same rows.
+    only_if : tuple of (str, str)
+        The first is missing only where the second is, more often than by chance.
+    map_by_row : tuple of tuples of float
+        For each block of rows, in the order of the table, the fraction of missing cells
+        in each block of columns; at most 200 x 100.
+    map_by_pattern : tuple of tuples of float
         The same, rows sorted by pattern, complete ones first.
     little : LittleTest or None
         Little's test of whether values are missing completely at random.
     little_note : str
         Why there is no test, or which columns were tested.
-    dependence : Dependence
-        What the missingness of columns depends on.
+    n_tested_rows : int
+        Rows that were tested.
+    n_candidates : int
+        Columns with enough missing values; at most 50 of them are tested.
+    associations : AssociationTable
+        Tests of what the missingness of columns depends on, two columns at a time.
+    predictability : tuple of Predictability
+        Whether a column's missingness can be predicted from all others; for at most 20
+        columns, those with the most missing values, on at most 3000 rows.
     target : TargetProfile or None
         Whether missingness is associated with the target.
     findings : tuple of Finding
@@ -179,20 +148,28 @@ class Profile:
     n_missing: int
     fraction_missing: float
     columns: tuple[ColumnProfile, ...]
-    rows: RowCounts
-    patterns: PatternCounts
-    together: Together
-    map_by_row: MissingMap
-    map_by_pattern: MissingMap
+    row_histogram: tuple[tuple[int, int], ...]
+    n_complete_rows: int
+    n_empty_rows: int
+    n_patterns: int
+    patterns: tuple[Pattern, ...]
+    pairs: tuple[MissingPair, ...]
+    same_rows: tuple[tuple[str, ...], ...]
+    only_if: tuple[tuple[str, str], ...]
+    map_by_row: tuple[tuple[float, ...], ...]
+    map_by_pattern: tuple[tuple[float, ...], ...]
     little: LittleTest | None
     little_note: str
-    dependence: Dependence
+    n_tested_rows: int
+    n_candidates: int
+    associations: AssociationTable
+    predictability: tuple[Predictability, ...]
     target: TargetProfile | None
     findings: tuple[Finding, ...] = ()
     notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as lists, dicts, strings and numbers, for JSON.
+        """Return everything as dicts, tuples, strings and numbers, for JSON.
 
         Returns
         -------
@@ -203,19 +180,10 @@ class Profile:
         >>> import json
         >>> from lacunet.profile import profile_table
         >>> found = profile_table([[1.0, None], [2.0, 3.0]]).as_dict()
-        >>> json.dumps(found["rows"])
-        '{"histogram": [[0, 1], [1, 1]], "n_complete": 1, "n_empty": 0}'
+        >>> json.dumps(found["row_histogram"])
+        '[[0, 1], [1, 1]]'
         """
-
-        def to_lists(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {key: to_lists(each) for key, each in value.items()}
-            if isinstance(value, (list, tuple)):
-                return [to_lists(each) for each in value]
-            return value
-
-        plain: dict[str, Any] = to_lists(asdict(self))
-        return plain
+        return asdict(self)
 
 
 def profile_table(
@@ -236,8 +204,7 @@ def profile_table(
         removed from the columns, and the profile reports whether missingness is
         associated with it.
     max_rows : int, default=20_000
-        Maximum number of rows that are tested; fewer in tables of more than a thousand
-        columns.
+        Maximum number of rows that are tested.
     random_state : int, RandomState instance or None, default=0
         Seed of the sample of rows and of the folds of cross-validation.
 
@@ -252,11 +219,11 @@ def profile_table(
     >>> profile = profile_table(
     ...     pd.DataFrame({"age": [40, None, 50], "town": ["Rome", None, None]})
     ... )
-    >>> profile.n_missing, profile.rows.n_complete
+    >>> profile.n_missing, profile.n_complete_rows
     (3, 1)
     >>> [(column.name, column.kind, column.n_missing) for column in profile.columns]
     [('age', 'number', 1), ('town', 'category', 2)]
-    >>> profile.together.only_if
+    >>> profile.only_if
     ()
     """
     from lacunet._validation import check_positive_int  # loads torch
@@ -266,134 +233,116 @@ def profile_table(
     seed = check_random_state(random_state).randint(2**31 - 1)
     stream = np.random.RandomState(seed)
     frame = as_frame(X)
-    n_rows, labels = len(frame), list(frame.columns)
-    all_names = make_unique(labels)
-    named = isinstance(target, (str, numbers.Integral))
-    place = _find_label(target, labels, all_names) if named else None
-    y = None if target is None or named else _read_target(target, n_rows)
+    whole = read_table(frame)
+    y: Any = None if target is None else _read_target(target, frame.columns, whole)
+    inside = isinstance(target, (str, numbers.Integral))
+    table = whole.drop(columns=y.name) if inside else whole
+    n_rows, names = len(table), list(table)
+    missing = table.isna().to_numpy(dtype=bool)
+    sample = table
+    if n_rows > max_rows:
+        sample = table.iloc[np.sort(stream.choice(n_rows, max_rows, replace=False))]
 
-    sample: Any = slice(None)
-    n_sampled = min(max_rows, max(1000, _MAX_CELLS // max(len(labels), 1)))
-    if n_rows > n_sampled:
-        sample = np.sort(stream.choice(n_rows, n_sampled, replace=False))
-    names = [name for j, name in enumerate(all_names) if j != place]
-    missing = np.empty((n_rows, len(names)), dtype=bool, order="F")
-    hashes = np.zeros(n_rows, dtype=np.uint64)
-    columns: list[Column] = []
-    profiles, oddities = [], []
-    for j, name in enumerate(all_names):
-        column = read_column(name, frame.iloc[:, j])
-        hashes = hashes * np.uint64(1_000_003)
-        # NaN has many bit patterns, and zero two.
-        cells = np.where(column.missing, np.nan, column.values) + 0.0
-        hashes ^= pd.util.hash_array(cells)
-        if j == place:
-            y = column
-            continue
-        missing[:, len(columns)] = column.missing
-        n_missing = int(column.missing.sum())
-        n_distinct = len(np.unique(column.values[~column.missing]))
-        fraction = n_missing / max(n_rows, 1)
-        profiles.append(
-            ColumnProfile(name, column.kind, n_missing, fraction, n_distinct)
-        )
-        oddities.append(find_oddities(column))
-        columns.append(column.at(sample))
-
+    per_row = np.bincount(missing.sum(axis=1), minlength=len(names) + 1).tolist()
     patterns = find_patterns(missing)
-    together = find_together(missing, names)
-    little, little_note = run_sampled(columns, stream)
-    dependence = _find_dependence(columns, together, stream)
-    target_profile = None
-    if y is not None:
-        sampled = y.at(sample)
-        tested = take(_find_candidates(columns, together), MAX_SOURCES)
-        target_profile = TargetProfile(
-            y.name,
-            y.kind,
-            int(y.missing.sum()),
-            find_associations(tested, [sampled], mutual=False),
-            score_target(sampled, tested, stream),
-        )
+    masks, counts = patterns.missing[:MAX_PATTERNS], patterns.counts[:MAX_PATTERNS]
+    frequent = zip(masks, counts.tolist(), strict=True)
+    # Sorted by pattern: complete rows first.
+    order = np.lexsort((patterns.of_row, missing.sum(axis=1)))
+    groups = find_same_rows(missing)
+    firsts = [group[0] for group in groups]
+    same_rows = tuple(tuple(names[j] for j in group) for group in groups if group[1:])
+    pairs, only_if = pair_columns(missing[:, firsts], [names[j] for j in firsts])
+
+    little, little_note = run_sampled(sample, stream)
+    # One of all columns that are missing in the same rows.
+    repeated = [name for group in same_rows for name in group[1:]]
+    n_missing = sample.drop(columns=repeated).isna().sum()
+    enough = n_missing.between(MIN_ROWS, len(sample) - MIN_ROWS)
+    candidates = sample[n_missing.index[enough]]
+    tested = take(candidates, MAX_TESTED)
+    observed = sample.loc[:, ~missing.all(axis=0)]
+    sources = take(observed, MAX_SOURCES, most_missing=False)
+    predicted = take(tested, MAX_PREDICTED)
+    rows = np.sort(stream.permutation(len(sample))[:MAX_TRAINING_ROWS])
+    features = list(dict.fromkeys([*predicted, *sources]))[:MAX_FEATURES]
+    excluded = {group[0]: group for group in same_rows}
+    predictability = predict_missingness(
+        predicted.iloc[rows], sample[features].iloc[rows], excluded, stream
+    )
     profile = Profile(
-        n_rows,
-        len(names),
-        int(missing.sum()),
-        float(missing.mean()) if missing.size else 0.0,
-        tuple(profiles),
-        count_rows(missing),
-        count_patterns(patterns, names),
-        together,
-        map_missing(missing, names),
-        map_missing(missing, names, patterns),
-        little,
-        little_note,
-        dependence,
-        target_profile,
+        n_rows=n_rows,
+        n_columns=len(names),
+        n_missing=int(missing.sum()),
+        fraction_missing=float(missing.mean()) if missing.size else 0.0,
+        columns=tuple(
+            ColumnProfile(
+                name,
+                kind_of(column),
+                int(column.isna().sum()),
+                float(column.isna().mean()) if n_rows else 0.0,
+                column.nunique(),
+            )
+            for name, column in table.items()
+        ),
+        row_histogram=tuple((number, n) for number, n in enumerate(per_row) if n),
+        n_complete_rows=per_row[0],
+        n_empty_rows=per_row[-1] if names else 0,
+        n_patterns=len(patterns.counts),
+        patterns=tuple(
+            Pattern(tuple(table.columns[mask]), count, count / n_rows)
+            for mask, count in frequent
+        ),
+        pairs=pairs,
+        same_rows=same_rows,
+        only_if=only_if,
+        map_by_row=map_missing(missing),
+        map_by_pattern=map_missing(missing[order]),
+        little=little,
+        little_note=little_note,
+        n_tested_rows=len(sample),
+        n_candidates=candidates.shape[1],
+        associations=find_associations(tested, sources),
+        predictability=predictability,
+        target=None if y is None else _profile_target(y, candidates, stream),
     )
-    renamed = [
-        (str(label), name)
-        for label, name in zip(labels, all_names, strict=True)
-        if str(label) != name
-    ]
-    n_duplicates = n_rows - len(np.unique(hashes)) if labels else 0
-    notices = make_notices(profile, columns, oddities, renamed, n_duplicates)
+    labels = zip(frame.columns, whole, strict=True)
+    renamed = [name for label, name in labels if str(label) != name]
     return replace(
-        profile, findings=tuple(make_findings(profile)), notices=tuple(notices)
+        profile,
+        findings=tuple(make_findings(profile)),
+        notices=tuple(make_notices(profile, table, renamed, whole.duplicated().sum())),
     )
 
 
-def _find_label(label: Any, labels: Sequence[Any], names: Sequence[str]) -> int:
-    places = [j for j, each in enumerate(labels) if each == label]
-    if len(places) != 1:
-        which = "several columns have" if places else "no column has"
+def _read_target(target: Any, labels: Any, table: Any) -> Any:
+    """Return a column of the table, or values beside it."""
+    if isinstance(target, (str, numbers.Integral)):
+        found = [j for j, label in enumerate(labels) if label == target]
+        if len(found) == 1:
+            return table.iloc[:, found[0]]
         msg = (
-            f"Got target={label!r}, a name that {which}, but expected the name of one "
-            f"column: {list_names(names)}."
+            f"Got target={target!r}, a name that {len(found)} columns have, but "
+            f"expected the name of one column: {list_names(list(table))}."
         )
         raise TableError(msg)
-    return places[0]
-
-
-def _read_target(target: Any, n_rows: int) -> Column:
-    if np.shape(target) != (n_rows,):
+    if np.shape(target) != (len(table),):
         msg = (
             f"Got target of shape {np.shape(target)}, but expected the name of a "
-            f"column, or ({n_rows},): a value for each row."
+            f"column, or ({len(table)},): a value for each row."
         )
         raise TableError(msg)
     name = getattr(target, "name", None)  # of a series
     name = "target" if name in (None, "") else str(name)
-    return read_column(name, pd.Series(target))
+    return read_column(pd.Series(target)).rename(name)
 
 
-def _find_dependence(
-    columns: Sequence[Column], together: Together, stream: np.random.RandomState
-) -> Dependence:
-    candidates = _find_candidates(columns, together)
-    tested = take(candidates, MAX_TESTED)
-    observed = [column for column in columns if column.kind != "empty"]
-    sources = take(observed, MAX_SOURCES, most_missing=False)
-    n_rows = len(columns[0].missing) if columns else 0
-    rows = np.sort(stream.permutation(n_rows)[:MAX_TRAINING_ROWS])
-    predicted = take(tested, MAX_PREDICTED)
-    by_name = {column.name: column for column in (*predicted, *sources)}
-    predictability = predict_missingness(
-        [column.at(rows) for column in predicted],
-        [column.at(rows) for column in list(by_name.values())[:MAX_FEATURES]],
-        {group[0]: group for group in together.always},
-        stream,
+def _profile_target(y: Any, candidates: Any, stream: Any) -> TargetProfile:
+    tested, sampled = take(candidates, MAX_SOURCES), y.loc[candidates.index]
+    return TargetProfile(
+        y.name,
+        kind_of(y),
+        int(y.isna().sum()),
+        find_associations(tested, sampled.to_frame(), mutual=False),
+        score_target(sampled, tested, stream),
     )
-    tests = find_associations(tested, sources)
-    return Dependence(tests, predictability, n_rows, len(rows), len(candidates))
-
-
-def _find_candidates(columns: Sequence[Column], together: Together) -> list[Column]:
-    """Return columns with enough missing values; one of all missing together."""
-    repeated = {name for group in together.always for name in group[1:]}
-    return [
-        column
-        for column in columns
-        if column.name not in repeated
-        and MIN_ROWS <= column.missing.sum() <= len(column.missing) - MIN_ROWS
-    ]

@@ -34,11 +34,9 @@ from lacunet.report._page import write_page
 if TYPE_CHECKING:
     from lacunet.profile import (
         AssociationTable,
-        MissingMap,
         Pattern,
         Predictability,
         Profile,
-        RowCounts,
     )
 
 _MAX_BARS = 40
@@ -127,11 +125,11 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
     if not incomplete:
         sections = ["Columns"] if profile.n_columns else []
         return context | {"sections": sections, "findings": profile.findings}
-    shown = profile.patterns.frequent[:_MAX_PATTERNS]
+    shown = profile.patterns[:_MAX_PATTERNS]
     in_patterns = {name for pattern in shown for name in pattern.missing}
     pattern_columns = [c.name for c in profile.columns if c.name in in_patterns]
-    tests, target = profile.dependence.tests, profile.target
-    predictability = profile.dependence.predictability
+    tests, target = profile.associations, profile.target
+    size = (profile.n_rows, [column.name for column in profile.columns])
     return context | {
         "sections": [*_SECTIONS, "Target"] if target else _SECTIONS,
         "findings": [
@@ -141,14 +139,12 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         "significance": SIGNIFICANCE,
         "n_incomplete": len(incomplete),
         "n_bars": min(len(incomplete), _MAX_BARS),
-        "map_by_row": draw_map("map-rows", profile.map_by_row, profile.n_rows),
-        "map_by_pattern": draw_map(
-            "map-sorted", profile.map_by_pattern, profile.n_rows
-        ),
+        "map_by_row": draw_map("map-rows", profile.map_by_row, *size),
+        "map_by_pattern": draw_map("map-sorted", profile.map_by_pattern, *size),
         "fractions": draw_fractions(
             [(c.name, c.fraction_missing) for c in incomplete[:_MAX_BARS]]
         ),
-        "rows": draw_rows(profile.rows),
+        "rows": draw_rows(profile.row_histogram),
         "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS]),
         "n_pattern_rows": sum(pattern.n_rows for pattern in shown),
         "n_hidden_columns": max(len(pattern_columns) - _MAX_PATTERN_COLUMNS, 0),
@@ -158,16 +154,16 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
                 f"{pair.phi:.2f}".replace("-", "\N{MINUS SIGN}"),
                 *(f"{n:,}" for n in (pair.both, pair.only_first, pair.only_second)),
             )
-            for pair in profile.together.pairs[:_MAX_LINKS]
+            for pair in profile.pairs[:_MAX_LINKS]
         ],
         "contrast": draw_contrast("contrast", tests),
         "by_value": draw_associations("value", profile),
         "by_missing": draw_associations("missing", profile),
         "link_rows": _list_links(tests),
-        "predictability": draw_predictability(predictability),
-        "n_predictable": sum(p.p_adjusted <= SIGNIFICANCE for p in predictability),
-        "target_contrast": target and draw_contrast("target-contrast", target.tests),
-        "target_rows": target and _list_links(target.tests),
+        "predictability": draw_predictability(profile.predictability),
+        "target_contrast": target
+        and draw_contrast("target-contrast", target.associations),
+        "target_rows": target and _list_links(target.associations),
         "shorten": _shorten_list,
     }
 
@@ -194,14 +190,18 @@ def _shorten_list(names: Sequence[str], most: int = 6) -> str:
 # --- drawings
 
 
-def draw_map(name: str, missing: "MissingMap", n_rows: int) -> str:
+def draw_map(
+    name: str,
+    fractions: Sequence[Sequence[float]],
+    n_rows: int,
+    columns: Sequence[str],
+) -> str:
     """Draw a table from far away, in colour where it is missing."""
-    fractions = np.array(missing.fractions)  # (rows, columns)
-    pixels = np.empty((*fractions.shape, 4))
+    pixels = np.empty((*np.shape(fractions), 4))  # (rows, columns, channels)
     pixels[..., :3] = np.array(MISSING) / 255
     pixels[..., 3] = fractions
-    n_blocks, n_columns = len(missing.columns), sum(map(len, missing.columns))
-    named = n_blocks == n_columns <= 45
+    n_blocks = len(fractions[0])
+    named = n_blocks == len(columns) <= 45
     with drawing(WIDTH, 4.6 if named else 4.0) as figure:
         axes = figure.add_subplot()
         axes.set_facecolor(LINE)
@@ -215,10 +215,10 @@ def draw_map(name: str, missing: "MissingMap", n_rows: int) -> str:
         axes.set_ylabel("row")
         axes.spines[["left", "bottom"]].set_visible(False)
         if named:
-            name_across(axes, [block[0] for block in missing.columns])
+            name_across(axes, columns)
         else:
             axes.set_xticks([])
-            axes.set_xlabel(f"{n_columns:,} columns")
+            axes.set_xlabel(f"{len(columns):,} columns")
         return to_svg(figure, name, "Map of missing cells")
 
 
@@ -235,9 +235,9 @@ def draw_fractions(fractions: Sequence[tuple[str, float]]) -> str:
         return to_svg(figure, "fractions", "Fraction missing of each column")
 
 
-def draw_rows(rows: "RowCounts") -> str:
+def draw_rows(histogram: Sequence[tuple[int, int]]) -> str:
     """Draw the histogram of missing cells per row."""
-    numbers, counts = (np.array(each) for each in zip(*rows.histogram, strict=True))
+    numbers, counts = (np.array(each) for each in zip(*histogram, strict=True))
     step = int(np.ceil((numbers.max() + 1) / 30))
     totals = np.bincount(numbers // step, weights=counts)
     with drawing(WIDTH, 2.6) as figure:
@@ -286,7 +286,7 @@ def draw_associations(by: str, profile: "Profile") -> str:
     """Draw the strength of associations as squares; nothing if there are none."""
     from matplotlib.patches import Rectangle
 
-    links = [link for link in profile.dependence.tests.links if link.by == by]
+    links = [link for link in profile.associations.links if link.by == by]
     rows = list(dict.fromkeys(link.column for link in links))[:_MAX_SQUARES]
     links = [link for link in links if link.column in rows]
     columns = list(dict.fromkeys(link.on for link in links))[:_MAX_SQUARES]
