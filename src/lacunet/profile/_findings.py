@@ -142,7 +142,7 @@ def make_notices(
     constant = [c.name for c in profile.columns if c.n_distinct < 2]
     ids = [name for name in table if is_identifier(table[name])]
     floats = table.select_dtypes("number")
-    infinite = [name for name in floats if np.isinf(floats[name]).any()]
+    infinite = list(floats.columns[np.isinf(floats.to_numpy()).any(axis=0)])
     others = [c.name for c in profile.columns if c.kind == "other"]
     refused = [name for name in others if name not in markers]
     drop = "Leave out what is of no use (--drop)."

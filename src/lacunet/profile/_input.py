@@ -65,6 +65,8 @@ def read_column(series: Any) -> Any:
     Their types are float64, datetime64, category and object.
     """
     series = series.reset_index(drop=True)
+    if series.dtype == np.float64:
+        return series
     seen = series.dropna()
     inferred = pd.api.types.infer_dtype(seen) if len(seen) else "empty"
     if inferred in _CATEGORIES:

@@ -243,10 +243,10 @@ def profile_table(
     if n_rows > max_rows:
         sample = table.iloc[np.sort(stream.choice(n_rows, max_rows, replace=False))]
 
+    counts = (missing.sum(axis=0).tolist(), table.nunique().tolist())
     per_row = np.bincount(missing.sum(axis=1), minlength=len(names) + 1).tolist()
     patterns = find_patterns(missing)
-    masks, counts = patterns.missing[:MAX_PATTERNS], patterns.counts[:MAX_PATTERNS]
-    frequent = zip(masks, counts.tolist(), strict=True)
+    masks, sizes = patterns.missing[:MAX_PATTERNS], patterns.counts[:MAX_PATTERNS]
     # Sorted by pattern: complete rows first.
     order = np.lexsort((patterns.of_row, missing.sum(axis=1)))
     groups = find_same_rows(missing)
@@ -276,22 +276,16 @@ def profile_table(
         n_missing=int(missing.sum()),
         fraction_missing=float(missing.mean()) if missing.size else 0.0,
         columns=tuple(
-            ColumnProfile(
-                name,
-                kind_of(column),
-                int(column.isna().sum()),
-                float(column.isna().mean()) if n_rows else 0.0,
-                column.nunique(),
-            )
-            for name, column in table.items()
+            ColumnProfile(name, kind_of(table[name]), n, n / max(n_rows, 1), n_distinct)
+            for name, n, n_distinct in zip(names, *counts, strict=True)
         ),
         row_histogram=tuple((number, n) for number, n in enumerate(per_row) if n),
         n_complete_rows=per_row[0],
         n_empty_rows=per_row[-1] if names else 0,
         n_patterns=len(patterns.counts),
         patterns=tuple(
-            Pattern(tuple(table.columns[mask]), count, count / n_rows)
-            for mask, count in frequent
+            Pattern(tuple(table.columns[mask]), n, n / n_rows)
+            for mask, n in zip(masks, sizes.tolist(), strict=True)
         ),
         pairs=pairs,
         same_rows=same_rows,
