@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.model_selection import KFold
 
 from lacunet.evaluation._comparison import Outcome, Problem, gather
-from lacunet.evaluation._comparison_findings import make_findings
+from lacunet.evaluation._findings import describe_comparison
 
 N_ROWS = 40
 
@@ -40,7 +40,7 @@ def make_comparison(values, *, task="regression", hidden=None, seconds=None, **c
         seed=0,
     )
     made = replace(made, versions={"lacunet": "1.2.3"}, **changes)
-    return replace(made, findings=make_findings(made))
+    return replace(made, findings=tuple(describe_comparison(made)))
 
 
 def _make_outcome(task, method, fold, tables, seconds):

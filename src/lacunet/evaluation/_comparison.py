@@ -26,10 +26,11 @@ from lacunet._validation import check_choice, check_positive_int
 from lacunet._versions import find_versions
 from lacunet.baselines import METHODS, TableNumbers, set_nested
 from lacunet.estimators import check_labels, check_numbers
-from lacunet.evaluation._comparison_findings import Finding, make_findings
+from lacunet.evaluation._findings import Finding, describe_comparison
 from lacunet.evaluation._hold_out import hide_column
 from lacunet.evaluation._scores import (
     METRICS,
+    Estimate,
     Metric,
     align_probabilities,
     choose_format,
@@ -324,6 +325,28 @@ class Comparison:
             if (summary := method.at(without)[metric.key]).mean is not None
         ]
         return [(method, summary) for *_, method, summary in sorted(found)]
+
+    def completed(
+        self, metric: Metric, without: str | None = None
+    ) -> list[tuple[MethodResult, Estimate]]:
+        """Return the methods with a score on every fold, the best first.
+
+        Parameters
+        ----------
+        metric : Metric
+            The score to order by.
+        without : str, default=None
+            A column that was missing in the test rows.
+
+        Returns
+        -------
+        list of (MethodResult, Estimate)
+        """
+        return [
+            (method, Estimate(summary.mean, summary.stderr))
+            for method, summary in self.ordered(metric, without)
+            if summary.complete and summary.mean is not None
+        ]
 
     def tests_of(self, metric: Metric, without: str | None = None) -> list[Against]:
         """Return lacunet against each other method.
@@ -718,7 +741,7 @@ def gather(
         notes=(*notes, *failures),
         versions=find_versions(["scipy", *packages]),
     )
-    return replace(found, findings=make_findings(found))
+    return replace(found, findings=tuple(describe_comparison(found)))
 
 
 def _score_trivial(

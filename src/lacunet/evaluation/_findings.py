@@ -1,31 +1,43 @@
-"""What held-out rows show, in sentences."""
+"""What the numbers of an evaluation show, in sentences."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from lacunet._text import join_words, list_names, shorten, show_count, show_percent
-from lacunet.evaluation._scores import Estimate, show_score
+from lacunet._text import (
+    join_words,
+    list_names,
+    shorten,
+    show_count,
+    show_p,
+    show_percent,
+    show_seconds,
+)
+from lacunet.evaluation._scores import Estimate, Metric, show_score
+from lacunet.evaluation._statistics import ALPHA, Against
 
 if TYPE_CHECKING:
+    from lacunet.evaluation._comparison import Comparison
     from lacunet.evaluation._hold_out import HoldOut
 
-_SIGNIFICANT = 0.05
 _FEW_TEST_ROWS = 100
 _FEW_CLASS_ROWS = 10
 _SOME_ROWS = 5  # of a class, to report how often it is recognised
-_MOST_NAMES = 3
+_LISTED = 3  # columns or methods in a sentence
+_LONG = 1.5  # this many times as long as the fastest is worth mentioning
 
 
 @dataclass(frozen=True)
-class HoldOutFinding:
-    """A statement about a model, from its evaluation on held-out rows.
+class Finding:
+    """A statement that follows from the numbers of an evaluation.
 
     Attributes
     ----------
-    about : {"scores", "calibration", "columns", "missing", "classes", "learning"}
-        Subject of the statement.
+    about : str
+        Its subject: of held-out rows "scores", "calibration", "columns", "missing",
+        "classes" or "learning"; of a comparison "best", "ours", "metrics", "time" or
+        "missing".
     head : str
         The statement in a few words.
     text : str
@@ -34,251 +46,299 @@ class HoldOutFinding:
         Whether it is a weakness of the model or of its evaluation.
     """
 
-    about: Literal["scores", "calibration", "columns", "missing", "classes", "learning"]
+    about: str
     head: str
     text: str
     weak: bool = False
 
 
-def make_findings(found: "HoldOut") -> Iterator[HoldOutFinding]:
+# --- held-out rows
+
+
+def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
     """Yield how good a model is, what it relies on and where it is weak."""
     yield _compare_with_trivial(found)
     yield _compare_with_rival(found)
     if found.n_test < _FEW_TEST_ROWS:
-        text = (
-            f"{_our_score(found)} is an estimate from "
-            f"{show_count(found.n_test, 'row')}. Cross-validation is more precise: "
-            f"lacunet compare."
-        )
-        yield HoldOutFinding("scores", "Few held-out rows", text, weak=True)
+        text = "Cross-validation is more precise: lacunet compare."
+        yield Finding("scores", "Few held-out rows", text, weak=True)
     if found.task == "classification":
         yield _check_calibration(found)
-    else:
-        yield from _check_bias(found)
     yield _name_columns(found)
     yield from _compare_by_missing(found)
     yield from _check_classes(found)
-    yield from _check_training_columns(found)
+    if found.never_missing:
+        text = (
+            f"{list_names(found.never_missing)}. If they are missing later, for a "
+            f"reason, the model cannot know what that means."
+        )
+        n_columns = show_count(len(found.never_missing), "column")
+        head = f"Never missing in training: {n_columns}"
+        yield Finding("columns", head, text, weak=True)
     yield from _check_training(found)
 
 
-# --- scores
-
-
-def _title(found: "HoldOut") -> str:
-    """Return the name of the first score for the start of a sentence."""
-    title = found.metrics[0].title
-    return f"{title[:1].upper()}{title[1:]}"
-
-
-def _our_score(found: "HoldOut") -> str:
-    return f"{_title(found)} {found.estimates['lacunet'].show(found.score_format)}"
-
-
-def _compare_with_trivial(found: "HoldOut") -> HoldOutFinding:
+def _compare_with_trivial(found: "HoldOut") -> Finding:
     form, rows = found.score_format, show_count(found.n_test, "held-out row")
-    ours, its = found.scores["lacunet"], found.scores["trivial"]
+    ours = f"{found.metrics[0].heading} {found.estimates['lacunet'].show(form)}"
     trivial = show_score(found.estimates["trivial"].value, form)
     if found.task == "classification":
-        rival = "the class frequencies"
-        head = f"Accuracy {show_percent(ours['accuracy'] or 0.0)} on {rows}"
+        accuracy = show_percent(found.scores["lacunet"]["accuracy"] or 0.0)
+        base = show_percent(found.scores["trivial"]["accuracy"] or 0.0)
+        head, rival = f"Accuracy {accuracy} on {rows}", "the class frequencies"
         text = (
-            f"{_our_score(found)}. Predicting {rival} for every row gives {trivial} "
-            f"and an accuracy of {show_percent(its['accuracy'] or 0.0)}."
+            f"{ours}. Predicting {rival} for every row gives {trivial} and an accuracy "
+            f"of {base}."
         )
     else:
-        rival = "the mean"
-        explained = show_percent(max(ours["r2"] or 0.0, 0.0))
-        head = f"Explains {explained} of the variance on {rows}"
+        explained = show_percent(max(found.scores["lacunet"]["r2"] or 0.0, 0.0))
+        head, rival = f"Explains {explained} of the variance on {rows}", "the mean"
         _, low, _, high, _ = found.agreement["lacunet"].residuals
         text = (
-            f"{_our_score(found)}; predicting {rival} for every row gives {trivial}. "
-            f"Half of the errors are between {show_score(low, form)} and "
-            f"{show_score(high, form)}."
+            f"{ours}; predicting {rival} for every row gives {trivial}. Half of the "
+            f"errors are between {show_score(low, form)} and {show_score(high, form)}."
         )
     lead = found.leads["trivial"]
     if lead.is_sure and lead.value > 0:
-        return HoldOutFinding("scores", head, text)
-    clearly = "clearly " if lead.value > 0 else ""
-    doubt = f"Not {clearly}better than predicting {rival}"
-    return HoldOutFinding("scores", doubt, f"{head}. {text}", weak=True)
+        return Finding("scores", head, text)
+    doubt = f"Not {'clearly ' * (lead.value > 0)}better than predicting {rival}"
+    return Finding("scores", doubt, f"{head}. {text}", weak=True)
 
 
-def _compare_with_rival(found: "HoldOut") -> HoldOutFinding:
-    first, second = (
-        " against ".join(
-            show_score(found.scores[name][metric.key], form)
-            for name in ("lacunet", "hgb")
-        )
-        for metric, form in zip(
-            found.metrics[:2], (found.score_format, ".3f"), strict=True
-        )
-    )
-    lead, rival = found.leads["hgb"], found.titles["hgb"]
-    gap = Estimate(abs(lead.value), lead.error).show(found.score_format)
+def _compare_with_rival(found: "HoldOut") -> Finding:
+    form, lead, rival = found.score_format, found.leads["hgb"], found.titles["hgb"]
+    ours, its = (found.estimates[name].value for name in ("lacunet", "hgb"))
     text = (
-        f"{_title(found)} {first}, {found.metrics[1].title} {second}. The difference, "
-        f"paired by row, is {gap}"
+        f"{found.metrics[0].heading} {show_score(ours, form)} against "
+        f"{show_score(its, form)}. The difference, paired by row, is "
+        f"{Estimate(abs(lead.value), lead.error).show(form)}"
     )
     if not lead.is_sure:
         head = f"Neither clearly better nor worse than {rival}"
-        return HoldOutFinding("scores", head, f"{text}, which may be chance.")
+        return Finding("scores", head, f"{text}, which may be chance.")
     if lead.value > 0:
-        return HoldOutFinding("scores", f"Better than {rival}", f"{text}.")
+        return Finding("scores", f"Better than {rival}", f"{text}.")
     text += f". Consider {rival} for this table."
-    return HoldOutFinding("scores", f"{rival} is better", text, weak=True)
+    return Finding("scores", f"{rival} is better", text, weak=True)
 
 
-def _check_calibration(found: "HoldOut") -> HoldOutFinding:
-    ours = found.calibration["lacunet"]
+def _check_calibration(found: "HoldOut") -> Finding:
+    ours, rows = found.calibration["lacunet"], show_count(found.n_test, "row")
     text = (
-        f"The calibration error is {ours.calibration_error:.3f} on "
-        f"{show_count(found.n_test, 'row')}; perfectly calibrated probabilities would "
-        f"have {ours.by_chance:.3f} by chance."
+        f"The calibration error is {ours.calibration_error:.3f}; perfectly calibrated "
+        f"probabilities would have {ours.by_chance:.3f} by chance."
     )
-    if ours.p_value > _SIGNIFICANT:
-        head = "Its probabilities are calibrated"
-        if found.n_test < _FEW_TEST_ROWS:
-            head = "Too few rows to assess its calibration"
-        return HoldOutFinding("calibration", head, text)
+    if ours.p_value > ALPHA:
+        head = f"Its probabilities are calibrated, as far as {rows} can show"
+        return Finding("calibration", head, text)
     mean, accuracy = found.mean_confidence or 0.0, found.scores["lacunet"]["accuracy"]
     mood = "overconfident" if mean > (accuracy or 0.0) else "underconfident"
     text += (
         f" It is {mood}: the predicted class has a probability of "
         f"{show_percent(mean)} on average, and is correct in "
-        f"{show_percent(accuracy or 0.0)} of the rows."
+        f"{show_percent(accuracy or 0.0)} of {rows}."
     )
-    head = "Its probabilities are not calibrated"
-    return HoldOutFinding("calibration", head, text, weak=True)
+    return Finding(
+        "calibration", "Its probabilities are not calibrated", text, weak=True
+    )
 
 
-def _check_bias(found: "HoldOut") -> Iterator[HoldOutFinding]:
-    bias = found.agreement["lacunet"].bias
-    variance = max(found.estimates["lacunet"].value ** 2 - bias**2, 0.0)
-    shift = Estimate(abs(bias), math.sqrt(variance / found.n_test))
-    if shift.is_sure:
-        head = f"Its predictions are too {'low' if bias > 0 else 'high'} on average"
-        text = f"By {shift.show(found.score_format)}."
-        yield HoldOutFinding("calibration", head, text, weak=True)
-
-
-# --- columns and missing values
-
-
-def _name_columns(found: "HoldOut") -> HoldOutFinding:
-    form, title = found.score_format, found.metrics[0].title
-    hidden = found.importance.columns
-    n_hidden = show_count(len(hidden), "column")
+def _name_columns(found: "HoldOut") -> Finding:
+    title, hidden = found.metrics[0].title, found.importance.columns
     needed = [each for each in hidden if each.lost.is_sure and each.lost.value > 0]
     if not needed:
         text = (
-            f"Hiding any one of {n_hidden} makes the {title} no worse than chance "
-            f"could: columns may replace each other, or carry little information on "
-            f"the target."
+            f"Hiding any one of {show_count(len(hidden), 'column')} makes the {title} "
+            f"no worse than chance could: columns may replace each other, or carry "
+            f"little information on the target."
         )
-        return HoldOutFinding("columns", "No single column matters clearly", text)
-    names = [repr(shorten(each.name)) for each in needed[:_MOST_NAMES]]
-    costs = [each.lost.show(form) for each in needed[:_MOST_NAMES]]
-    what = "it" if len(names) == 1 else "them, one at a time,"
-    have = "has" if len(needed) == 1 else "have"
+        return Finding("columns", "No single column matters clearly", text)
+    names = [repr(shorten(each.name)) for each in needed[:_LISTED]]
+    costs = [each.lost.show(found.score_format) for each in needed[:_LISTED]]
     text = (
-        f"Hiding {what} increases the {title} by {join_words(costs)}. Of {n_hidden}, "
-        f"{len(needed)} {have} an effect beyond chance."
+        f"Increase of the {title} when hidden: {', '.join(costs)}. Of "
+        f"{show_count(len(hidden), 'column')}, {len(needed)} matter beyond chance."
     )
-    return HoldOutFinding("columns", f"It relies most on {join_words(names)}", text)
+    return Finding("columns", f"It relies most on {join_words(names)}", text)
 
 
-def _compare_by_missing(found: "HoldOut") -> Iterator[HoldOutFinding]:
-    if len(found.by_missing) < 2:
-        return
-    shown, ends = [], (found.by_missing[0], found.by_missing[-1])
-    for each in ends:
-        n_missing = show_count(each.most, "missing value")
-        if each.fewest < each.most:
-            n_missing = f"{each.fewest} to {n_missing}"
-        ours = each.losses["lacunet"]
-        shown.append(f"{ours.show(found.score_format)} in rows with {n_missing}")
+def _compare_by_missing(found: "HoldOut") -> Iterator[Finding]:
+    ends = found.by_missing[0], found.by_missing[-1]
     few, many = (each.losses["lacunet"] for each in ends)
-    error = None
-    if few.error is not None and many.error is not None:
-        error = math.hypot(few.error, many.error)
-    gap = Estimate(many.value - few.value, error)
-    harder = "harder" if gap.value > 0 else "easier"
-    head = f"Rows with more missing values are {harder}"
-    if not gap.is_sure:
-        head = "Rows with more missing values are not clearly harder"
-    text = f"{_title(found)} {', '.join(shown)}."
-    weak = gap.is_sure and gap.value > 0
-    yield HoldOutFinding("missing", head, text, weak=weak)
-
-
-def _check_training_columns(found: "HoldOut") -> Iterator[HoldOutFinding]:
-    names, doubt = found.never_missing, "the model cannot know what that means."
-    if len(names) == found.n_columns:
-        text = f"If values are missing later, and for a reason, {doubt}"
-        head = "Nothing was missing in training"
-        yield HoldOutFinding("columns", head, text, weak=True)
-    elif names:
-        text = f"{list_names(names)}. If they are missing later, for a reason, {doubt}"
-        head = f"Never missing in training: {show_count(len(names), 'column')}"
-        yield HoldOutFinding("columns", head, text, weak=True)
-    if found.empty:
-        text = f"{list_names(found.empty)}: nothing was learned about their values."
-        head = "Columns without a value in training"
-        yield HoldOutFinding("columns", head, text, weak=True)
-
-
-# --- classes and training
-
-
-def _check_classes(found: "HoldOut") -> Iterator[HoldOutFinding]:
-    few = [each for each in found.classes if each.n_train < _FEW_CLASS_ROWS]
-    if few:
+    error = math.hypot(few.error or 0.0, many.error or 0.0)
+    if many.value - few.value > 2 * error:
         shown = [
-            f"{show_count(each.n_train, 'row')} of {shorten(str(each.name))!r}"
-            for each in few[:_MOST_NAMES]
+            f"{each.losses['lacunet'].show(found.score_format)} in rows with "
+            f"{each.label} missing values"
+            for each in ends
         ]
-        more = len(few) - len(shown)
-        listed = join_words([*shown, f"{more:,} more"] if more else shown)
-        text = f"{listed}: predictions of them are hardly more than guesses."
-        head = "Classes with few training rows"
-        yield HoldOutFinding("classes", head, text, weak=True)
-    unseen = [str(each.name) for each in found.classes if not each.n_test]
-    if unseen:
-        text = f"{list_names(unseen)}: the scores do not cover them."
-        head = "Classes without held-out rows"
-        yield HoldOutFinding("classes", head, text, weak=True)
+        text = f"{found.metrics[0].heading} {', '.join(shown)}."
+        head = "Rows with more missing values are harder"
+        yield Finding("missing", head, text, weak=True)
+
+
+def _check_classes(found: "HoldOut") -> Iterator[Finding]:
+    few = [
+        str(each.name)
+        for each in found.classes
+        if each.n_train < _FEW_CLASS_ROWS or not each.n_test
+    ]
+    if few:
+        text = (
+            f"{list_names(few)}: fewer than {_FEW_CLASS_ROWS} training rows, or no "
+            f"held-out rows. Predictions of them are hardly more than guesses, and the "
+            f"scores hardly cover them."
+        )
+        yield Finding("classes", "Classes with few rows", text, weak=True)
     recalls = {
         i: row[i] / sum(row)
         for i, row in enumerate(found.confusion)
         if sum(row) >= _SOME_ROWS
     }
     place = min(recalls, key=recalls.__getitem__, default=None)
-    if place is None or recalls[place] >= 0.5:
-        return
-    row = found.confusion[place]
-    other = max((n, i) for i, n in enumerate(row) if i != place)[1]
-    name, taken = (repr(shorten(str(found.classes[i].name))) for i in (place, other))
-    text = (
-        f"Of {show_count(sum(row), 'row')} of this class, {row[place]:,} were "
-        f"recognised, and {row[other]:,} were predicted as {taken}."
-    )
-    head = f"The class {name} is often missed"
-    yield HoldOutFinding("classes", head, text, weak=True)
-
-
-def _check_training(found: "HoldOut") -> Iterator[HoldOutFinding]:
-    n_epochs = found.n_epochs
-    epochs = show_count(n_epochs, "epoch")
-    if n_epochs < found.max_epochs:
-        limit = found.time_limit
-        if limit is not None and found.seconds["lacunet"] >= limit:
-            text = f"After {epochs}; more time may make it better."
-            head = "Training ended at its time limit"
-            yield HoldOutFinding("learning", head, text, weak=True)
-    elif any(step.best for step in found.learning[int(0.9 * n_epochs) :]):
+    if place is not None and recalls[place] < 0.5:
+        row = found.confusion[place]
         text = (
-            f"All {epochs} were used, and it was still improving in the last ones. "
-            f"Allow more (max_epochs, --max-epochs)."
+            f"Of {show_count(sum(row), 'row')} of this class, {row[place]:,} were "
+            f"recognised."
         )
-        yield HoldOutFinding("learning", "Training ended too early", text, weak=True)
+        name = repr(shorten(str(found.classes[place].name)))
+        yield Finding("classes", f"The class {name} is often missed", text, weak=True)
+
+
+def _check_training(found: "HoldOut") -> Iterator[Finding]:
+    n_epochs, limit, advice = found.n_epochs, found.time_limit, None
+    if n_epochs < found.max_epochs:
+        if limit is not None and found.seconds["lacunet"] >= limit:
+            advice = "more time (time_limit, --time-limit)"
+    elif any(step.best for step in found.learning[int(0.9 * n_epochs) :]):
+        advice = "more epochs (max_epochs, --max-epochs)"
+    if advice:
+        text = f"It reached its limit after {show_count(n_epochs, 'epoch')}: {advice} "
+        text += "may make it better."
+        yield Finding("learning", "Training ended too early", text, weak=True)
+
+
+# --- a comparison
+
+
+def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
+    """Yield which method is best, how lacunet compares, and what is significant."""
+    metric, *others = comparison.metrics
+    winners, scores = _list_scores(comparison, metric)
+    if winners:
+        yield _describe_best(comparison, _name_best(winners, metric), scores)
+    else:
+        text = "The notes give the reasons."
+        yield Finding("best", "No method completed every fold", text, weak=True)
+    if tests := comparison.tests_of(metric):
+        form = comparison.score_format(metric)
+        gains = [
+            f"{comparison.title_of(test.rival)} {show_score(test.gain, f'+{form}')} "
+            f"({show_p(test.p_holm)})"
+            for test in sorted(tests, key=lambda each: -each.gain)
+        ]
+        text = (
+            f"Difference, positive where lacunet is better: {', '.join(gains)}. "
+            f"p-values of the corrected resampled t-test over folds, with Holm's "
+            f"correction."
+        )
+        yield Finding("ours", _describe_tests(comparison, tests), text)
+    for other in others:
+        best, scores = _list_scores(comparison, other)
+        if best and best != winners:
+            yield Finding("metrics", _name_best(best, other), f"{scores}.")
+    yield from _describe_time(comparison)
+    for column in comparison.drop_at_test:
+        best, scores = _list_scores(comparison, metric, column)
+        if best:
+            head = f"With {shorten(column)!r} missing at prediction, "
+            text = f"{scores}."
+            if tests := comparison.tests_of(metric, column):
+                text += f" {_describe_tests(comparison, tests)}."
+            yield Finding("missing", head + _name_best(best, metric), text)
+
+
+def _describe_best(comparison: "Comparison", head: str, scores: str) -> Finding:
+    metric = comparison.metrics[0]
+    trivial = comparison.trivial[metric.key].mean or 0.0
+    sign = 1 if metric.higher_is_better else -1
+    ordered = comparison.completed(metric)
+    worse = [m.title for m, each in ordered if sign * (each.value - trivial) <= 0]
+    repeats = f" × {comparison.n_repeats} repeats" if comparison.n_repeats > 1 else ""
+    constant = "class frequencies" if comparison.classes else "mean of the target"
+    text = (
+        f"{scores} (mean over {comparison.n_folds} folds{repeats}, ± standard error). "
+        f"Predicting the {constant} for every row gives "
+        f"{show_score(trivial, comparison.score_format(metric))}"
+    )
+    if len(worse) == len(ordered):
+        head = "No method is better than a constant prediction"
+        return Finding("best", head, f"{text}.", weak=True)
+    if worse:
+        text += f"; no better than that: {join_words(worse)}"
+    return Finding("best", head, f"{text}.")
+
+
+def _describe_time(comparison: "Comparison") -> Iterator[Finding]:
+    timed = [(each.seconds, each.title) for each in comparison.methods if each.seconds]
+    if len(timed) < 2:
+        return
+    timed.sort()
+    least, fastest = timed[0]
+    head, ours = f"{fastest} is the fastest", comparison.ours
+    if ours is not None and (ours.seconds or 0.0) > _LONG * least:
+        ratio = (ours.seconds or 0.0) / least
+        times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
+        head += f"; lacunet takes {times} times as long"
+    shown = [f"{title} {show_seconds(seconds)}" for seconds, title in timed]
+    text = f"Median time to fit and predict on one core: {', '.join(shown)}."
+    yield Finding("time", head, text)
+
+
+def _list_scores(
+    comparison: "Comparison", metric: Metric, without: str | None = None
+) -> tuple[list[str], str]:
+    """Return the best methods, and the scores of the first few and of lacunet."""
+    form = comparison.score_format(metric, without)
+    ordered = comparison.completed(metric, without)
+    shown = []
+    for place, (method, score) in enumerate(ordered):
+        if place < _LISTED or method is comparison.ours:
+            text = f"{method.title} {score.show(form)}"
+            if without is not None:
+                whole = show_score(method.scores[metric.key].mean, form)
+                text += f" ({whole} with the column)"
+            if place >= _LISTED:
+                text += f" on rank {place + 1} of {len(ordered)}"
+            shown.append(text)
+    best = [
+        method.title
+        for method, score in ordered
+        if math.isclose(score.value, ordered[0][1].value, rel_tol=1e-12)
+    ]
+    return best, ", ".join(shown)
+
+
+def _name_best(best: Sequence[str], metric: Metric) -> str:
+    verb = "has" if len(best) == 1 else "tie for"
+    superlative = "highest" if metric.higher_is_better else "lowest"
+    return f"{join_words(best)} {verb} the {superlative} {metric.title}"
+
+
+def _describe_tests(comparison: "Comparison", tests: Sequence[Against]) -> str:
+    """Return which methods lacunet differs from significantly, as a sentence."""
+    parts = []
+    for word, sign in (("better", 1), ("worse", -1)):
+        side = [
+            comparison.title_of(test.rival)
+            for test in tests
+            if test.different and sign * test.gain > 0
+        ]
+        many = f"{len(side)} of {len(tests)} other methods"
+        if side:
+            whom = join_words(side) if len(side) < 3 else many
+            parts.append(f"significantly {word} than {whom}")
+    if parts:
+        return f"lacunet is {' and '.join(parts)}"
+    return "lacunet does not differ significantly from any other method"

@@ -18,7 +18,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from lacunet._validation import check_choice
 from lacunet._versions import find_versions
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
-from lacunet.evaluation._findings import HoldOutFinding, make_findings
+from lacunet.evaluation._findings import Finding, describe_hold_out
 from lacunet.evaluation._scores import (
     METRICS,
     Estimate,
@@ -189,6 +189,12 @@ class MissingBin:
     n_rows: int
     losses: Mapping[str, Estimate]
 
+    @property
+    def label(self) -> str:
+        """The range of missing values, for people."""
+        several = self.fewest < self.most
+        return f"{self.fewest}\N{EN DASH}{self.most}" if several else f"{self.most}"
+
 
 @dataclass(frozen=True)
 class ColumnLoss:
@@ -336,9 +342,9 @@ class HoldOut:
         return choose_format(self.metrics[0], values)
 
     @property
-    def findings(self) -> tuple[HoldOutFinding, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         """What the held-out rows show, in sentences; the most important first."""
-        return tuple(make_findings(self))
+        return tuple(describe_hold_out(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the model as plain data, for JSON.

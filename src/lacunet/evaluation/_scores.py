@@ -36,6 +36,11 @@ class Metric:
     title: str
     higher_is_better: bool
 
+    @property
+    def heading(self) -> str:
+        """The title with a capital letter."""
+        return f"{self.title[:1].upper()}{self.title[1:]}"
+
 
 # The first metric of a task, a loss, is the one that models are compared by.
 METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
