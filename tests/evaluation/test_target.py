@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from lacunet.evaluation import METRICS, TableFacts, find_task, split_target
-from lacunet.evaluation._target import split_rows
+from lacunet.evaluation._target import check_table, split_rows
 from lacunet.exceptions import TableError
 from lacunet.tables import ColumnInfo
 
@@ -131,15 +131,24 @@ def test_each_class_has_a_training_row_however_few_rows_it_has(y, test_size):
 
 
 @pytest.mark.parametrize(
-    ("y", "options", "match"),
+    ("y", "task", "match"),
     [
-        (["a"] * 20, {}, "single class 'a'"),
-        ([*"abcdefgh"], {}, "8 classes of one row each"),
-        ([0.5, 1.5, 2.5], {"task": "regression"}, "Got 3 rows with a target"),
-        ([0, 1] * 9, {"test_size": 1.5}, "test_size=1.5"),
-        ([0, 1] * 9, {"test_size": 0}, "test_size=0"),
+        (["a"] * 20, "classification", "y with one class, a,"),
+        ([*"abcdefgh"], "classification", "8 classes in 8 rows"),
+        ([0.5, 1.5, 2.5], "regression", "Got 3 rows, but expected at least 4"),
+        ([1.0, np.nan] * 9, "regression", "missing values"),
+        ([*"ab", None] * 9, "classification", "missing values"),
+        (np.ones((9, 2)), "regression", r"shape \(9, 2\), but expected \(9,\)"),
+        ([0, 1] * 9, "ranking", "task='ranking'"),
     ],
 )
-def test_what_can_not_be_split_is_refused(y, options, match):
+def test_targets_that_do_not_suit_the_task_are_refused(y, task, match):
+    X = pd.DataFrame({"x": np.arange(len(y))})
     with pytest.raises(ValueError, match=match):
-        split(y, **options)
+        check_table(X, y, task)
+
+
+@pytest.mark.parametrize("test_size", [0, 1.5])
+def test_fractions_that_leave_no_rows_are_refused(test_size):
+    with pytest.raises(ValueError, match=f"test_size={test_size}"):
+        split([0, 1] * 9, test_size=test_size)

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import torch
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -25,16 +24,16 @@ from lacunet._text import list_names, shorten
 from lacunet._validation import check_choice, check_positive_int
 from lacunet._versions import find_versions
 from lacunet.baselines import METHODS, TableNumbers, set_nested
-from lacunet.estimators import check_labels, check_numbers
 from lacunet.evaluation._findings import Finding, describe_comparison
 from lacunet.evaluation._hold_out import hide_column
 from lacunet.evaluation._scores import (
     METRICS,
     Estimate,
     Metric,
-    align_probabilities,
     choose_format,
+    predict,
     score,
+    trivial_model,
 )
 from lacunet.evaluation._statistics import (
     OURS,
@@ -43,7 +42,7 @@ from lacunet.evaluation._statistics import (
     compare_with_ours,
     summarize,
 )
-from lacunet.evaluation._target import Task
+from lacunet.evaluation._target import Task, check_table
 from lacunet.exceptions import LacunetError
 
 COMPARED = (
@@ -131,10 +130,19 @@ def compare_methods(
     >>> print(found.findings[0].head)
     mean has the lowest log-loss
     """
-    _check_options(X, task, n_folds, n_repeats, n_jobs)
+    values = check_table(X, y, task)
+    check_positive_int(n_folds, "n_folds")
+    check_positive_int(n_repeats, "n_repeats")
+    check_positive_int(n_jobs, "n_jobs")
+    if n_folds < 2:
+        msg = f"Got n_folds={n_folds}, but expected at least 2."
+        raise ValueError(msg)
     hidden = _check_columns(X, drop_at_test)
     chosen, notes = _choose_methods(methods, task)
-    values, classes = _check_target(task, y, len(X))
+    classes: tuple[str, ...] = ()
+    if task == "classification":
+        labels, values = np.unique(values, return_inverse=True)
+        classes = tuple(str(each) for each in labels.tolist())
     n_folds, stratified, folds_notes = _choose_folds(values, classes, n_folds)
     n_nearest, table_notes = _limit_columns(X, chosen)
     always = [column for column in hidden if X[column].notna().all()]
@@ -379,29 +387,6 @@ class Comparison:
 # --- checks and choices
 
 
-def _check_options(
-    X: pd.DataFrame, task: str, n_folds: int, n_repeats: int, n_jobs: int
-) -> None:
-    if not isinstance(X, pd.DataFrame):
-        msg = (
-            f"Got X of type {type(X).__name__}, but expected a pandas DataFrame. "
-            f"Convert it with pandas.DataFrame(X)."
-        )
-        raise TypeError(msg)
-    check_choice(task, tuple(METRICS), "task")
-    if check_positive_int(n_folds, "n_folds") < 2:
-        msg = f"Got n_folds={n_folds}, but expected at least 2."
-        raise ValueError(msg)
-    check_positive_int(n_repeats, "n_repeats")
-    check_positive_int(n_jobs, "n_jobs")
-    if len(X) < 2 * _FEWEST_ROWS:
-        msg = (
-            f"Got {len(X)} rows, but expected at least {2 * _FEWEST_ROWS}, to train on "
-            f"some and to test on others."
-        )
-        raise ValueError(msg)
-
-
 def _check_columns(X: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str):
         msg = f"Got drop_at_test={columns!r}, but expected a list: [{columns!r}]."
@@ -442,28 +427,6 @@ def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[
         )
         raise ValueError(msg)
     return chosen, notes
-
-
-def _check_target(
-    task: Task, y: Any, n_rows: int
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return numbers, or classes from 0 on, and the names of the classes."""
-    if task == "regression":
-        values, classes = check_numbers(y), np.array([])
-    else:
-        # Booleans and numbers among objects are classes of their own type.
-        labels = check_labels(pd.Series(np.asarray(y)).infer_objects().to_numpy())
-        classes, values = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            msg = f"Got y with {len(classes)} classes, but expected at least 2."
-            raise ValueError(msg)
-    if values.shape != (n_rows,):
-        msg = (
-            f"Got y of shape {values.shape}, but expected ({n_rows},): a value for "
-            f"each row of X."
-        )
-        raise ValueError(msg)
-    return values, tuple(str(each) for each in classes.tolist())
 
 
 def _choose_folds(
@@ -567,18 +530,7 @@ def _run_fold(
 
 def _score(problem: Problem, model: Any, X: Any, y: np.ndarray) -> Scores:
     classes = np.arange(len(problem.classes))
-    found: Scores
-    if problem.task == "regression":
-        found = score(problem.task, y, model.predict(X))
-    elif hasattr(model, "predict_proba"):
-        probabilities = model.predict_proba(X)
-        aligned = align_probabilities(probabilities, model.classes_, classes)
-        found = score(problem.task, y, aligned, classes)
-    else:  # only the predicted classes can be scored
-        one_hot = np.eye(len(classes))[model.predict(X)]
-        accuracy = score(problem.task, y, one_hot, classes)["accuracy"]
-        found = dict.fromkeys([each.key for each in METRICS[problem.task]], None)
-        found = {**found, "accuracy": accuracy}
+    found = score(problem.task, y, predict(model, X, classes), classes)
     if not np.isfinite([each for each in found.values() if each is not None]).all():
         msg = f"Got scores {found}, but expected finite numbers."
         raise ValueError(msg)
@@ -668,9 +620,13 @@ def gather(
     """Summarize what the methods did on all folds, and test lacunet against them."""
     metrics = METRICS[problem.task]
     columns = (None, *problem.drop_at_test)
-    n_train, n_test = (
-        round(float(np.mean([len(split[i]) for split in splits]))) for i in (0, 1)
-    )
+    n_rows, n_folds = len(problem.X), len(splits) // n_repeats
+    n_train, n_test = round(n_rows * (n_folds - 1) / n_folds), round(n_rows / n_folds)
+    y, dummy = problem.y, trivial_model(problem.task)
+    trivial = [
+        _score(problem, dummy.fit(train, y[train]), test, y[test])
+        for train, test in splits
+    ]
     summaries: dict[tuple[str | None, str], dict[str, Summary]] = {}
     tests: list[Against] = []
     for column in columns:
@@ -724,11 +680,11 @@ def gather(
     found = Comparison(
         task=problem.task,
         metrics=metrics,
-        n_rows=problem.X.shape[0],
+        n_rows=n_rows,
         n_columns=problem.X.shape[1],
         fraction_missing=float(problem.X.isna().to_numpy().mean()),
         classes=problem.classes,
-        n_folds=len(splits) // n_repeats,
+        n_folds=n_folds,
         n_repeats=n_repeats,
         stratified=stratified,
         n_train=n_train,
@@ -736,26 +692,14 @@ def gather(
         seed=seed,
         drop_at_test=problem.drop_at_test,
         methods=tuple(results),
-        trivial=_score_trivial(problem, splits, n_repeats),
+        trivial={
+            metric.key: summarize(
+                {"trivial": [each[metric.key] for each in trivial]}, metric, n_repeats
+            )["trivial"]
+            for metric in metrics
+        },
         tests=tuple(tests),
         notes=(*notes, *failures),
         versions=find_versions(["scipy", *packages]),
     )
     return replace(found, findings=tuple(describe_comparison(found)))
-
-
-def _score_trivial(
-    problem: Problem, splits: Sequence[tuple[np.ndarray, np.ndarray]], n_repeats: int
-) -> dict[str, Summary]:
-    """Score a constant prediction: the class frequencies, or the mean."""
-    dummy = DummyClassifier if problem.classes else DummyRegressor
-    scores = [
-        _score(problem, dummy().fit(train, problem.y[train]), test, problem.y[test])
-        for train, test in splits
-    ]
-    return {
-        metric.key: summarize(
-            {"trivial": [each[metric.key] for each in scores]}, metric, n_repeats
-        )["trivial"]
-        for metric in METRICS[problem.task]
-    }

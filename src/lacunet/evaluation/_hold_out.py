@@ -11,11 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import confusion_matrix
-from sklearn.utils import check_consistent_length, column_or_1d
 
-from lacunet._validation import check_choice
 from lacunet._versions import find_versions
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
 from lacunet.evaluation._findings import Finding, describe_hold_out
@@ -23,13 +20,14 @@ from lacunet.evaluation._scores import (
     METRICS,
     Estimate,
     Metric,
-    align_probabilities,
     choose_format,
     compare_losses,
+    predict,
     row_losses,
     score,
+    trivial_model,
 )
-from lacunet.evaluation._target import Task, split_rows
+from lacunet.evaluation._target import Task, check_table, split_rows
 
 _MOST_CONFUSED = 20  # classes in a confusion matrix
 # Bins by prediction, for calibration.
@@ -417,19 +415,25 @@ def hold_out(
     >>> found.scores["lacunet"]["accuracy"] > found.scores["trivial"]["accuracy"]
     True
     """
-    targets = _check_inputs(model, X, y, task)
+    classifies = task == "classification"
+    if not (is_classifier(model) if classifies else is_regressor(model)):
+        msg = (
+            f"Got task={task!r} and a model of class {type(model).__name__}, but "
+            f"expected a LacunetClassifier for classes, a LacunetRegressor for numbers."
+        )
+        raise ValueError(msg)
+    targets = check_table(X, y, task)
     report = on_step or (lambda text: None)
     train, test = split_rows(
         targets, task, test_size=test_size, random_state=random_state
     )
-    boosted, dummy = (
-        (BoostedClassifier, DummyClassifier)
-        if task == "classification"
-        else (BoostedRegressor, DummyRegressor)
-    )
     ours = clone(model)
-    rival = boosted("hgb", random_state=random_state)
-    models = {"lacunet": ours, "hgb": rival, "trivial": dummy()}
+    boosted = BoostedClassifier if classifies else BoostedRegressor
+    models = {
+        "lacunet": ours,
+        "hgb": boosted("hgb", random_state=random_state),
+        "trivial": trivial_model(task),
+    }
     seconds = {}
     for name, each in models.items():
         report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
@@ -437,16 +441,19 @@ def hold_out(
         began = time.perf_counter()
         each.fit(X.iloc[train], targets[train], **more)
         seconds[name] = time.perf_counter() - began
+    # Values missing where none was in training are part of the evaluation.
+    models["lacunet"] = copy.copy(ours).set_params(on_unseen_missing="use")
 
     report(f"scoring on {len(test):,} held-out rows")
     X_test, y_test = X.iloc[test], targets[test]
-    classes = np.unique(targets) if task == "classification" else np.array([])
-    predicted, losses = {}, {}
-    for name, each in models.items():
-        predicted[name] = _predict(each, X_test, classes)
-        losses[name] = row_losses(task, y_test, predicted[name], classes)
+    classes = np.unique(targets) if classifies else np.array([])
+    predicted = {name: predict(each, X_test, classes) for name, each in models.items()}
+    losses = {
+        name: row_losses(task, y_test, each, classes)
+        for name, each in predicted.items()
+    }
     pair = {name: predicted[name] for name in ("lacunet", "hgb")}
-    if task == "classification":
+    if classifies:
         by_task = _evaluate_classes(targets[train], y_test, classes, pair)
     else:
         agreement = {name: find_agreement(y_test, each) for name, each in pair.items()}
@@ -461,7 +468,7 @@ def hold_out(
     importance = find_importance(
         task,
         lambda X: row_losses(
-            task, y_test[: len(X)], _predict(ours, X, classes), classes
+            task, y_test[: len(X)], predict(models["lacunet"], X, classes), classes
         ),
         X_test,
     )
@@ -492,47 +499,6 @@ def hold_out(
         model=ours,
         **by_task,
     )
-
-
-def _check_inputs(model: Any, X: Any, y: Any, task: Task) -> np.ndarray:
-    """Return the targets, if they and the rows suit the model."""
-    check_choice(task, tuple(METRICS), "task")
-    suits = is_classifier(model) if task == "classification" else is_regressor(model)
-    if not suits:
-        msg = (
-            f"Got task={task!r} and a model of class {type(model).__name__}, but "
-            f"expected a LacunetClassifier for classes, a LacunetRegressor for numbers."
-        )
-        raise ValueError(msg)
-    if not isinstance(X, pd.DataFrame):
-        msg = (
-            f"Got X of type {type(X).__name__}, but expected a DataFrame of pandas: "
-            f"columns are reported by their names."
-        )
-        raise TypeError(msg)
-    check_consistent_length(X, y)
-    # Booleans and numbers among objects become what they are.
-    targets = pd.Series(column_or_1d(np.asarray(y), warn=True)).infer_objects()
-    if targets.isna().any():
-        msg = (
-            "Got y with missing values, but expected a target for each row. Give rows "
-            "without one as X_unlabelled."
-        )
-        raise ValueError(msg)
-    numeric = task == "regression" and pd.api.types.is_numeric_dtype(targets)
-    values: np.ndarray = targets.to_numpy(dtype=np.float64 if numeric else None)
-    return values
-
-
-def _predict(model: Any, X: pd.DataFrame, classes: np.ndarray) -> np.ndarray:
-    """Return probabilities of all classes, or numbers if there are no classes."""
-    if hasattr(model, "on_unseen_missing"):
-        # Values missing where none was in training are part of the evaluation.
-        model = copy.copy(model).set_params(on_unseen_missing="use")
-    if len(classes):
-        return align_probabilities(model.predict_proba(X), model.classes_, classes)
-    numbers: np.ndarray = model.predict(X)
-    return numbers
 
 
 def _evaluate_classes(

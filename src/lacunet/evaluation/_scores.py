@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import (
     accuracy_score,
     log_loss,
@@ -139,6 +140,19 @@ def align_probabilities(
     aligned = np.zeros((len(probabilities), len(classes)))
     aligned[:, np.searchsorted(np.asarray(classes), np.asarray(known))] = probabilities
     return aligned
+
+
+def predict(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Return probabilities of all classes, or numbers if there are no classes."""
+    if len(classes):
+        return align_probabilities(model.predict_proba(X), model.classes_, classes)
+    numbers: np.ndarray = model.predict(X)
+    return numbers
+
+
+def trivial_model(task: Task) -> Any:
+    """Return a model that predicts the class frequencies or the mean for every row."""
+    return DummyClassifier() if task == "classification" else DummyRegressor()
 
 
 # --- losses of rows

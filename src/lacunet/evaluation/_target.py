@@ -4,12 +4,15 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
+from sklearn.utils import column_or_1d
 
+from lacunet._validation import check_choice
+from lacunet.estimators import check_labels, check_numbers
 from lacunet.exceptions import TableError
 from lacunet.tables import ColumnInfo
 
@@ -21,6 +24,7 @@ _ROWS_PER_CLASS = 5
 # More classes than this are a name or a number.
 _MOST_CLASSES = 1000
 _FEWEST_ROWS = 10
+_FEWEST_TO_SPLIT = 4
 _LARGEST = 1e100  # number whose square is finite
 _LARGEST_EXACT = 2.0**53  # whole number that a float represents exactly
 
@@ -209,21 +213,23 @@ def _as_classes(y: pd.Series, target: str) -> np.ndarray:
         values = values.astype(np.int64 if whole.all() else str)
     elif values.dtype.kind not in "biu":
         values = values.astype(str)
+    _check_classes(values, f"a target {target!r}", _MOST_CLASSES)
+    return values
+
+
+def _check_classes(values: np.ndarray, name: str, most: float = math.inf) -> None:
+    """Refuse a single class, and what is no class but a number or an identifier."""
     classes, counts = np.unique(values, return_counts=True)
     if len(classes) < 2:
+        msg = f"Got {name} with one class, {classes[0]!s}, but expected at least two."
+        raise TableError(msg)
+    if len(classes) > most or counts.max() == 1:
         msg = (
-            f"Got a target {target!r} with one class, {classes[0]!s}, but expected at "
-            f"least two."
+            f"Got {name} with {len(classes)} classes in {len(values)} rows, but "
+            f"expected few classes with several rows each. Is it an identifier? "
+            f"Numbers are predicted with task regression (--task regression)."
         )
         raise TableError(msg)
-    if len(classes) > _MOST_CLASSES or counts.max() == 1:
-        msg = (
-            f"Got a target {target!r} with {len(classes)} classes in {len(values)} "
-            f"rows, but expected few classes with several rows each. Is it the right "
-            f"column? Numbers are predicted with --task regression."
-        )
-        raise TableError(msg)
-    return values
 
 
 def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
@@ -252,6 +258,37 @@ def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
     return values
 
 
+def check_table(X: Any, y: Any, task: Task) -> np.ndarray:
+    """Return the targets as numbers or labels, if they and the table suit the task."""
+    check_choice(task, get_args(Task), "task")
+    if not isinstance(X, pd.DataFrame):
+        msg = (
+            f"Got X of type {type(X).__name__}, but expected a pandas DataFrame. "
+            f"Convert it with pandas.DataFrame(X)."
+        )
+        raise TypeError(msg)
+    if len(X) < _FEWEST_TO_SPLIT:
+        msg = (
+            f"Got {len(X)} rows, but expected at least {_FEWEST_TO_SPLIT}: some to "
+            f"train on, and some to test on."
+        )
+        raise ValueError(msg)
+    if task == "regression":
+        values = check_numbers(y)
+    else:
+        # Booleans and numbers among objects are classes of their own type.
+        labels = pd.Series(column_or_1d(np.asarray(y), warn=True)).infer_objects()
+        values = check_labels(labels.to_numpy())
+        _check_classes(values, "y")
+    if values.shape != (len(X),):
+        msg = (
+            f"Got y of shape {values.shape}, but expected ({len(X)},): a value for "
+            f"each row of X."
+        )
+        raise ValueError(msg)
+    return values
+
+
 def split_rows(
     y: np.ndarray, task: Task, *, test_size: float, random_state: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -263,12 +300,6 @@ def split_rows(
     if not 0 < test_size < 1:
         msg = f"Got test_size={test_size!r}, but expected a fraction between 0 and 1."
         raise ValueError(msg)
-    if len(y) < 4:
-        msg = (
-            f"Got {len(y)} rows with a target, but expected at least 4: some to train "
-            f"on, and some to test on."
-        )
-        raise ValueError(msg)
     n_test = min(math.ceil(test_size * len(y)), len(y) - 2)
     rows = np.arange(len(y))
     options = {"test_size": n_test, "random_state": random_state}
@@ -276,18 +307,6 @@ def split_rows(
         train, test = train_test_split(rows, **options)
         return train, test
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if len(classes) < 2:
-        msg = (
-            f"Got y with the single class {classes.tolist()[0]!r}, but expected at "
-            f"least two."
-        )
-        raise ValueError(msg)
-    if counts.max() == 1:
-        msg = (
-            f"Got y with {len(codes)} classes of one row each, but expected classes of "
-            f"several rows. Is the target a number to be predicted, or an identifier?"
-        )
-        raise ValueError(msg)
     if counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(classes):
         train, test = train_test_split(rows, stratify=codes, **options)
         if len(np.unique(codes[train])) == len(classes):
