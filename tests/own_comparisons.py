@@ -23,16 +23,16 @@ def make_comparison(values, *, task="regression", hidden=None, seconds=None, **c
     y = np.arange(N_ROWS) % 2 if classes else np.arange(N_ROWS) / 10
     hidden = hidden or {}
     X = pd.DataFrame({column: range(N_ROWS) for column in ("a", *hidden)})
+    tables = {None: values, **hidden}
     outcomes = {
-        (method, fold): _make_outcome(
-            task, method, fold, {None: values, **hidden}, (seconds or {}).get(method, 1)
-        )
+        method: [
+            _make_outcome(task, method, fold, tables, (seconds or {}).get(method, 1))
+            for fold in range(n_folds)
+        ]
         for method in values
-        for fold in range(n_folds)
     }
     made = gather(
         Problem(task, X, y, classes, tuple(hidden)),
-        list(values),
         outcomes,
         list(KFold(n_folds).split(y)),
         n_repeats=1,

@@ -180,17 +180,14 @@ def test_every_row_is_tested_on_once_in_each_repeat(use, table, task, kind):
 
 
 def test_there_are_fewer_folds_if_a_class_or_the_table_has_fewer_rows():
+    notes = []
     y = np.repeat([0, 1], [40, 3])
-    assert comparison._choose_folds(y, ("a", "<b>"), 5) == (
-        3,
-        True,
-        ["3 folds instead of 5, as the class '<b>' has 3 rows."],
-    )
-    assert comparison._choose_folds(np.arange(7.0), (), 5) == (
-        3,
-        False,
-        ["3 folds instead of 5, as there are 7 rows."],
-    )
+    assert comparison._choose_folds(y, ("a", "<b>"), 5, notes) == (3, True)
+    assert comparison._choose_folds(np.arange(7.0), (), 5, notes) == (3, False)
+    assert notes == [
+        "3 folds instead of 5, as the class '<b>' has 3 rows.",
+        "3 folds instead of 5, as there are 7 rows.",
+    ]
 
 
 def test_scores_are_those_of_score(use, table):

@@ -47,52 +47,40 @@ def test_a_good_regressor_has_no_weakness():
     assert heads(found, weak=True) == []
     first = found.findings[0]
     assert first.head == "Explains 50% of the variance on 120 held-out rows"
-    assert (
-        "RMSE 50.00 ± 3.00; predicting the mean for every row gives 70.00" in first.text
+    assert first.text == (
+        "RMSE 50.00 ± 3.00; predicting the mean for every row gives 70.00."
     )
-    assert "between −10.00 and 12.00" in first.text
 
 
 @pytest.mark.parametrize(
-    ("lead", "head", "weak", "words"),
+    ("lead", "head", "weak", "shown"),
     [
-        (Estimate(0.1, 0.02), "Better than Hist", False, "row, is 0.100 ± 0.020."),
-        (
-            Estimate(-0.1, 0.02),
-            "HistGradientBoosting is better",
-            True,
-            "0.100 ± 0.020. Consider",
-        ),
-        (Estimate(0.1, 0.08), "Neither clearly", False, "0.100 ± 0.080, which may be"),
-        (Estimate(-0.1, 0.08), "Neither clearly", False, "0.100 ± 0.080, which may be"),
-        (Estimate(0.1, None), "Neither clearly", False, "row, is 0.100, which"),
+        (Estimate(0.1, 0.02), "Better than Hist", False, "0.100 ± 0.020"),
+        (Estimate(-0.1, 0.02), "HistGradientBoosting is better", True, "0.100 ± 0.020"),
+        (Estimate(-0.1, 0.08), "Neither clearly", False, "0.100 ± 0.080"),
+        (Estimate(0.1, None), "Neither clearly", False, "0.100"),
     ],
 )
-def test_a_difference_within_two_standard_errors_may_be_chance(lead, head, weak, words):
+def test_a_difference_within_two_standard_errors_may_be_chance(lead, head, weak, shown):
     leads = {"hgb": lead, "trivial": Estimate(0.3, 0.01)}
     finding = make_classification(leads=leads).findings[1]
     assert finding.head.startswith(head)
     assert finding.weak is weak
-    assert words in finding.text
-    assert "Log-loss 0.300 against 0.400. The" in finding.text
+    assert finding.text == (
+        "Log-loss 0.300 against 0.400. The difference, paired by row, is " + shown + "."
+    )
 
 
 @pytest.mark.parametrize(
-    ("make", "lead", "head"),
-    [
-        (
-            make_classification,
-            0.1,
-            "Not clearly better than predicting the class frequencies",
-        ),
-        (make_classification, -0.1, "Not better than predicting the class frequencies"),
-        (make_regression, 0.1, "Not clearly better than predicting the mean"),
-    ],
+    ("make", "constant"),
+    [(make_classification, "class frequencies"), (make_regression, "mean")],
 )
-def test_a_model_that_is_no_better_than_the_trivial_one_is_weak(make, lead, head):
+@pytest.mark.parametrize("lead", [0.1, -0.1])
+def test_a_model_that_is_no_better_than_the_trivial_one_is_weak(make, constant, lead):
     leads = {"hgb": Estimate(0.1, 0.02), "trivial": Estimate(lead, 0.08)}
     first = make(leads=leads).findings[0]
-    assert (first.head, first.weak) == (head, True)
+    assert first.head.endswith(f"not clearly better than predicting the {constant}")
+    assert first.weak
 
 
 def test_few_held_out_rows_are_a_weakness():
@@ -113,9 +101,8 @@ def test_miscalibrated_probabilities_are_a_weakness(said, mood):
     calibration = change_calibration(found, p_value=0.01, calibration_error=0.12)
     found = make_classification(calibration=calibration, mean_confidence=said)
     finding = one(found, "calibration")
-    assert finding.head == "Its probabilities are not calibrated"
+    assert finding.head == f"Its probabilities are not calibrated, but {mood}"
     assert "The calibration error is 0.120;" in finding.text
-    assert f"It is {mood}" in finding.text
     assert finding.weak
 
 
@@ -129,7 +116,7 @@ def test_columns_are_named_if_they_matter_beyond_chance():
     finding = one(with_columns(doubt, sure, sure, bad), "columns")
     assert finding.head == "It relies most on 'c1' and 'c2'"
     assert ": 0.200 ± 0.020, 0.200 ± 0.020." in finding.text
-    assert "Of 4 columns, 2 matter" in finding.text
+    assert finding.text.endswith("beyond chance: 2 of 4.")
     many = one(with_columns(*[sure] * 5), "columns")
     assert many.head == "It relies most on 'c0', 'c1' and 'c2'"
     assert one(with_columns(doubt, bad), "columns").head.startswith("No single column")
@@ -146,7 +133,7 @@ def test_rows_with_more_missing_values_are_reported_if_they_are_harder(last, har
         finding = one(found, "missing", "Rows with more missing values are harder")
         assert finding.weak
         assert "0.280 ± 0.050 in rows with 0 missing values" in finding.text
-        assert "with 1–3 missing values" in finding.text
+        assert finding.text.endswith("in rows with 1–3.")
     else:
         assert not [each for each in found.findings if each.about == "missing"]
 
@@ -165,11 +152,11 @@ def test_classes_with_few_rows_and_without_held_out_rows_are_named():
     assert few.weak
 
 
-def test_a_class_that_is_often_missed_is_named():
+def test_classes_that_are_often_missed_are_named():
     found = make_classification(confusion=((10, 40), (0, 70)))
     finding = one(found, "classes")
-    assert finding.head == "The class 'ill' is often missed"
-    assert "Of 50 rows of this class, 10 were recognised" in finding.text
+    assert finding.head == "Some classes are often missed"
+    assert finding.text == "Recognised were 10 of 50 rows of 'ill'."
     few = make_classification(confusion=((1, 3), (0, 116)))
     assert not [each for each in few.findings if each.about == "classes"]
 
@@ -241,16 +228,12 @@ def test_equal_methods_tie():
     assert best.head == "HistGradientBoosting and lacunet tie for the lowest RMSE"
 
 
-def test_methods_no_better_than_a_constant_prediction_are_named():
-    values = {"lacunet": OURS, "hgb": [5.0, 6.0, 5.0, 6.0]}
-    (best,) = findings_of("best", values)
-    assert re.search(
-        r"Predicting the mean of the target for every row gives 1\.\d+; "
-        r"no better than that: HistGradientBoosting\.$",
-        best.text,
-    )
+def test_methods_may_be_no_better_than_a_constant_prediction():
     (best,) = findings_of("best", {"lacunet": [5.0] * 4, "hgb": [6.0] * 4})
     assert best.head == "No method is better than a constant prediction"
+    assert re.search(
+        r"Predicting the mean of the target for every row gives 1\.\d+\.$", best.text
+    )
     values = {"lacunet": [0.8, 0.9, 0.8, 0.9]}
     (best,) = findings_of("best", values, task="classification")
     assert best.head == "No method is better than a constant prediction"

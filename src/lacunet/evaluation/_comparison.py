@@ -1,6 +1,7 @@
 """Methods compared on one's own table by cross-validation."""
 
 import importlib.util
+import itertools
 import json
 import numbers
 import time
@@ -131,51 +132,49 @@ def compare_methods(
     mean has the lowest log-loss
     """
     values = check_table(X, y, task)
-    check_positive_int(n_folds, "n_folds")
-    check_positive_int(n_repeats, "n_repeats")
-    check_positive_int(n_jobs, "n_jobs")
+    names: tuple[str, ...] = ()
+    if task == "classification":
+        labels, values = np.unique(values, return_inverse=True)
+        names = tuple(str(each) for each in labels.tolist())
+    counts = {"n_folds": n_folds, "n_repeats": n_repeats, "n_jobs": n_jobs}
+    for name, number in counts.items():
+        check_positive_int(number, name)
     if n_folds < 2:
         msg = f"Got n_folds={n_folds}, but expected at least 2."
         raise ValueError(msg)
+    notes: list[str] = []
+    chosen = _choose_methods(methods, task, notes)
     hidden = _check_columns(X, drop_at_test)
-    chosen, notes = _choose_methods(methods, task)
-    classes: tuple[str, ...] = ()
-    if task == "classification":
-        labels, values = np.unique(values, return_inverse=True)
-        classes = tuple(str(each) for each in labels.tolist())
-    n_folds, stratified, folds_notes = _choose_folds(values, classes, n_folds)
-    n_nearest, table_notes = _limit_columns(X, chosen)
-    always = [column for column in hidden if X[column].notna().all()]
-    if always:
-        table_notes.append(
+    n_folds, stratified = _choose_folds(values, names, n_folds, notes)
+    n_nearest = _limit_columns(X, chosen, notes)
+    if always := [column for column in hidden if X[column].notna().all()]:
+        notes.append(
             f"Never missing in the table: {list_names(always)}. No method could learn "
             f"what to do without."
         )
-    problem = Problem(task, X, values, classes, hidden, n_nearest)
+    problem = Problem(task, X, values, names, hidden, n_nearest)
 
     # A stream of its own: a table that was made with the same seed must not decide on
     # the folds.
-    seed = check_random_state(random_state).randint(2**31 - 1)
-    stream = np.random.RandomState(seed)
+    stream = np.random.RandomState(check_random_state(random_state).randint(2**31 - 1))
     kind = RepeatedStratifiedKFold if stratified else RepeatedKFold
     folds = kind(n_splits=n_folds, n_repeats=n_repeats, random_state=stream)
     splits = list(folds.split(np.zeros(len(X)), values))
     seeds = stream.randint(2**31 - 1, size=len(splits)).tolist()
     jobs = [
-        delayed(_run_fold)(problem, method, fold, *split, fold_seed)
-        for fold, (split, fold_seed) in enumerate(zip(splits, seeds, strict=True))
+        delayed(_run_fold)(problem, method, fold, *split, seed)
+        for fold, (split, seed) in enumerate(zip(splits, seeds, strict=True))
         for method in chosen
     ]
-    outcomes = _run_all(jobs, n_jobs, on_fold)
+    outcomes = sorted(_run_all(jobs, n_jobs, on_fold), key=lambda each: each.fold)
     return gather(
         problem,
-        chosen,
-        outcomes,
+        {key: [each for each in outcomes if each.method == key] for key in chosen},
         splits,
         n_repeats=n_repeats,
         stratified=stratified,
         seed=int(random_state) if isinstance(random_state, numbers.Integral) else None,
-        notes=(*notes, *folds_notes, *table_notes),
+        notes=notes,
     )
 
 
@@ -388,26 +387,27 @@ class Comparison:
 
 
 def _check_columns(X: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns to hide, each once."""
     if isinstance(columns, str):
         msg = f"Got drop_at_test={columns!r}, but expected a list: [{columns!r}]."
         raise TypeError(msg)
-    names = [name for name in X.columns if isinstance(name, str)]
-    unknown = [each for each in columns if each not in names]
-    if unknown:
-        msg = (
-            f"Got drop_at_test with {unknown[0]!r}, but expected columns of X: "
-            f"{list_names([str(name) for name in X.columns])}."
-        )
-        raise ValueError(msg)
+    names = [str(name) for name in X.columns]
+    for column in columns:
+        if column not in names:
+            msg = (
+                f"Got drop_at_test with {column!r}, but expected columns of X: "
+                f"{list_names(names)}."
+            )
+            raise ValueError(msg)
     return tuple(dict.fromkeys(columns))
 
 
-def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[str]]:
-    """Return the methods that can run, and why others can't."""
+def _choose_methods(methods: Sequence[str], task: str, notes: list[str]) -> list[str]:
+    """Return the methods that can run, and note why others can't."""
     if isinstance(methods, str):
         msg = f"Got methods={methods!r}, but expected a list: [{methods!r}]."
         raise TypeError(msg)
-    chosen, notes = [], []
+    chosen = []
     for key in dict.fromkeys(methods):
         check_choice(key, tuple(METHODS), "a method")
         title, package = METHODS[key].title, METHODS[key].package
@@ -426,48 +426,41 @@ def _choose_methods(methods: Sequence[str], task: str) -> tuple[list[str], list[
             f"{' '.join(notes) or 'There are none.'}"
         )
         raise ValueError(msg)
-    return chosen, notes
+    return chosen
 
 
 def _choose_folds(
-    y: np.ndarray, classes: Sequence[str], n_folds: int
-) -> tuple[int, bool, list[str]]:
-    """Return the number of folds, whether they are stratified, and notes."""
+    y: np.ndarray, classes: Sequence[str], n_folds: int, notes: list[str]
+) -> tuple[int, bool]:
+    """Return the number of folds, and whether they are stratified."""
     most, why = len(y) // _FEWEST_ROWS, f"there are {len(y)} rows"
-    stratified, notes = False, []
-    if classes:
-        counts = np.bincount(y, minlength=len(classes))
-        name, smallest = shorten(classes[int(counts.argmin())]), int(counts.min())
-        stratified = smallest > 1
-        if stratified:
-            most, why = smallest, f"the class {name!r} has {smallest} rows"
-        else:
-            notes.append(
-                f"The class {name!r} has one row only, so the folds are not "
-                f"stratified. A class that is not among the training rows counts "
-                f"against all methods alike."
-            )
+    smallest = min(np.bincount(y)) if classes else 0
+    if smallest > 1:
+        name = shorten(classes[int(np.bincount(y).argmin())])
+        most, why = int(smallest), f"the class {name!r} has {smallest} rows"
+    elif classes:
+        notes.append(
+            "Some class has one row only, so the folds are not stratified. A class "
+            "that is not among the training rows counts against all methods alike."
+        )
     if n_folds > most:
         notes.append(f"{most} folds instead of {n_folds}, as {why}.")
-    return min(n_folds, most), stratified, notes
+    return min(n_folds, most), bool(smallest > 1)
 
 
 def _limit_columns(
-    X: pd.DataFrame, chosen: Sequence[str]
-) -> tuple[int | None, list[str]]:
-    """Return on how many columns chained equations regress, and notes on the table.
-
-    Tables that no method can take are refused here.
-    """
-    with _collect_warnings() as notes:
+    X: pd.DataFrame, chosen: Sequence[str], notes: list[str]
+) -> int | None:
+    """Return on how many columns mice regresses; refuse what no method can take."""
+    with _collect_warnings(notes):
         n_encoded = len(TableNumbers().fit(X).get_feature_names_out())
     if n_encoded <= WIDE or "mice" not in chosen:
-        return None, notes
+        return None
     notes.append(
         f"mice regresses each column on {N_NEAREST} others, drawn by correlation: the "
         f"table has {n_encoded:,} numeric columns after one-hot encoding."
     )
-    return N_NEAREST, notes
+    return N_NEAREST
 
 
 # --- one method on one fold
@@ -510,10 +503,11 @@ def _run_fold(
     """Fit a method to the training rows of a fold, and score it on the test rows."""
     scores: dict[str | None, Scores] = {}
     failures: dict[str | None, str] = {}
+    messages: list[str] = []
     seconds = None
     X, y = problem.X.iloc[test], problem.y[test]
     with _one_thread():
-        with _collect_warnings() as messages, _record_failure(failures, None):
+        with _collect_warnings(messages), _record_failure(failures, None):
             start = time.perf_counter()
             model = METHODS[method](problem.task, seed)
             set_nested(model, n_jobs=1, n_nearest_features=problem.n_nearest)
@@ -549,12 +543,11 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _collect_warnings() -> Iterator[list[str]]:
+def _collect_warnings(messages: list[str]) -> Iterator[None]:
     """Collect warnings, each text once, instead of showing them."""
-    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield messages
+        yield
     texts = [" ".join(str(each.message).split()) for each in caught]
     messages.extend(dict.fromkeys(shorten(text, _LONGEST) for text in texts))
 
@@ -578,9 +571,8 @@ def _record_failure(
 
 def _run_all(
     jobs: Sequence[Any], n_jobs: int, on_fold: OnFold | None
-) -> dict[tuple[str, int], Outcome]:
-    """Run jobs, in this process if ``n_jobs`` is 1; return outcomes by method, fold."""
-    outcomes: dict[tuple[str, int], Outcome] = {}
+) -> Iterator[Outcome]:
+    """Run jobs, in this process if ``n_jobs`` is 1; yield outcomes as they come."""
     parallel = Parallel(
         n_jobs,
         backend="loky",
@@ -591,25 +583,22 @@ def _run_all(
         # Closed when on_fold raises, too: that ends the processes, and joblib warns.
         with warnings.catch_warnings(), closing(parallel(jobs)) as results:
             warnings.filterwarnings("ignore", module="joblib")
-            for outcome in results:
-                outcomes[outcome.method, outcome.fold] = outcome
+            for done, each in enumerate(results, start=1):
                 if on_fold is not None:
-                    scores = outcome.scores.get(None, {})
-                    done = len(outcomes)
-                    on_fold(done, len(jobs), outcome.method, outcome.fold, scores)
+                    scores = each.scores.get(None, {})
+                    on_fold(done, len(jobs), each.method, each.fold, scores)
+                yield each
     except BrokenProcessPool as error:
         msg = (
             "A process of the comparison was killed, perhaps because memory ran out. "
             "Try again with fewer jobs, or with fewer rows."
         )
         raise LacunetError(msg) from error
-    return outcomes
 
 
 def gather(
     problem: Problem,
-    chosen: Sequence[str],
-    outcomes: Mapping[tuple[str, int], Outcome],
+    outcomes: Mapping[str, Sequence[Outcome]],
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
     n_repeats: int,
@@ -618,40 +607,39 @@ def gather(
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Summarize what the methods did on all folds, and test lacunet against them."""
-    metrics = METRICS[problem.task]
-    columns = (None, *problem.drop_at_test)
+    metrics, columns = METRICS[problem.task], (None, *problem.drop_at_test)
     n_rows, n_folds = len(problem.X), len(splits) // n_repeats
     n_train, n_test = round(n_rows * (n_folds - 1) / n_folds), round(n_rows / n_folds)
+    summaries: dict[tuple[str | None, str], dict[str, Summary]] = {}
+    tests: list[Against] = []
+    for column, metric in itertools.product(columns, metrics):
+        values = {
+            method: [each.scores.get(column, {}).get(metric.key) for each in done]
+            for method, done in outcomes.items()
+        }
+        summaries[column, metric.key] = summarize(values, metric, n_repeats)
+        tests += compare_with_ours(
+            values, metric, column, n_train=n_train, n_test=n_test
+        )
     y, dummy = problem.y, trivial_model(problem.task)
     trivial = [
         _score(problem, dummy.fit(train, y[train]), test, y[test])
         for train, test in splits
     ]
-    summaries: dict[tuple[str | None, str], dict[str, Summary]] = {}
-    tests: list[Against] = []
-    for column in columns:
-        for metric in metrics:
-            values = {
-                method: [
-                    outcomes[method, fold].scores.get(column, {}).get(metric.key)
-                    for fold in range(len(splits))
-                ]
-                for method in chosen
-            }
-            summaries[column, metric.key] = summarize(values, metric, n_repeats)
-            tests += compare_with_ours(
-                values, metric, column, n_train=n_train, n_test=n_test
-            )
 
     results = []
-    for method in chosen:
-        done = [outcomes[method, fold] for fold in range(len(splits))]
+    for method, done in outcomes.items():
         scores = {
             column: {each.key: summaries[column, each.key][method] for each in metrics}
             for column in columns
         }
         seconds = [each.seconds for each in done if each.seconds is not None]
         messages = [text for each in done for text in each.warnings]
+        failures = [
+            Failure(each.fold, column, why)
+            for each in done
+            for column, why in each.failures.items()
+        ]
         results.append(
             MethodResult(
                 key=method,
@@ -660,22 +648,17 @@ def gather(
                 without={column: scores[column] for column in problem.drop_at_test},
                 seconds_by_fold=tuple(each.seconds for each in done),
                 seconds=median(seconds) if seconds else None,
-                failures=tuple(
-                    Failure(each.fold, column, why)
-                    for each in done
-                    for column, why in each.failures.items()
-                ),
+                failures=tuple(failures),
                 warnings=tuple(dict.fromkeys(messages)),
             )
         )
-
-    failures = [
+    failed = [
         f"{each.title} failed on {len({one.fold for one in each.failures})} of "
         f"{len(splits)} folds: {each.failures[0].why}"
         for each in results
         if each.failures
     ]
-    packages = [name for key in chosen if (name := METHODS[key].package)]
+    packages = [name for key in outcomes if (name := METHODS[key].package)]
     packages += ["xgboost-cpu"] if "xgboost" in packages else []
     found = Comparison(
         task=problem.task,
@@ -699,7 +682,7 @@ def gather(
             for metric in metrics
         },
         tests=tuple(tests),
-        notes=(*notes, *failures),
+        notes=(*notes, *failed),
         versions=find_versions(["scipy", *packages]),
     )
     return replace(found, findings=tuple(describe_comparison(found)))

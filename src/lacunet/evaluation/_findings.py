@@ -57,16 +57,21 @@ class Finding:
 
 def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
     """Yield how good a model is, what it relies on and where it is weak."""
-    yield _compare_with_trivial(found)
-    yield _compare_with_rival(found)
-    if found.n_test < _FEW_TEST_ROWS:
-        text = "Cross-validation is more precise: lacunet compare."
-        yield Finding("scores", "Few held-out rows", text, weak=True)
+    yield from _describe_scores(found)
     if found.task == "classification":
-        yield _check_calibration(found)
-    yield _name_columns(found)
-    yield from _compare_by_missing(found)
-    yield from _check_classes(found)
+        yield _describe_calibration(found)
+    yield _describe_columns(found)
+    few, many = found.by_missing[0], found.by_missing[-1]
+    least, most = few.losses["lacunet"], many.losses["lacunet"]
+    if most.value - least.value > 2 * math.hypot(least.error or 0.0, most.error or 0.0):
+        text = (
+            f"{found.metrics[0].heading} {least.show(found.score_format)} in rows with "
+            f"{few.label} missing values, {most.show(found.score_format)} in rows with "
+            f"{many.label}."
+        )
+        head = "Rows with more missing values are harder"
+        yield Finding("missing", head, text, weak=True)
+    yield from _describe_classes(found)
     if found.never_missing:
         text = (
             f"{list_names(found.never_missing)}. If they are missing later, for a "
@@ -75,109 +80,80 @@ def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
         n_columns = show_count(len(found.never_missing), "column")
         head = f"Never missing in training: {n_columns}"
         yield Finding("columns", head, text, weak=True)
-    yield from _check_training(found)
+    yield from _describe_training(found)
 
 
-def _compare_with_trivial(found: "HoldOut") -> Finding:
-    form, rows = found.score_format, show_count(found.n_test, "held-out row")
-    ours = f"{found.metrics[0].heading} {found.estimates['lacunet'].show(form)}"
-    trivial = show_score(found.estimates["trivial"].value, form)
+def _describe_scores(found: "HoldOut") -> Iterator[Finding]:
+    """Compare the model with the trivial one, and with HistGradientBoosting."""
+    form, scores = found.score_format, found.scores["lacunet"]
+    ours, its, trivial = (found.estimates[name] for name in found.titles)
     if found.task == "classification":
-        accuracy = show_percent(found.scores["lacunet"]["accuracy"] or 0.0)
-        base = show_percent(found.scores["trivial"]["accuracy"] or 0.0)
-        head, rival = f"Accuracy {accuracy} on {rows}", "the class frequencies"
-        text = (
-            f"{ours}. Predicting {rival} for every row gives {trivial} and an accuracy "
-            f"of {base}."
-        )
+        head = f"Accuracy {show_percent(scores['accuracy'] or 0.0)}"
+        constant = "the class frequencies"
     else:
-        explained = show_percent(max(found.scores["lacunet"]["r2"] or 0.0, 0.0))
-        head, rival = f"Explains {explained} of the variance on {rows}", "the mean"
-        _, low, _, high, _ = found.agreement["lacunet"].residuals
-        text = (
-            f"{ours}; predicting {rival} for every row gives {trivial}. Half of the "
-            f"errors are between {show_score(low, form)} and {show_score(high, form)}."
+        explained = max(scores["r2"] or 0.0, 0.0)
+        head, constant = (
+            f"Explains {show_percent(explained)} of the variance",
+            "the mean",
         )
+    head += f" on {show_count(found.n_test, 'held-out row')}"
     lead = found.leads["trivial"]
-    if lead.is_sure and lead.value > 0:
-        return Finding("scores", head, text)
-    doubt = f"Not {'clearly ' * (lead.value > 0)}better than predicting {rival}"
-    return Finding("scores", doubt, f"{head}. {text}", weak=True)
-
-
-def _compare_with_rival(found: "HoldOut") -> Finding:
-    form, lead, rival = found.score_format, found.leads["hgb"], found.titles["hgb"]
-    ours, its = (found.estimates[name].value for name in ("lacunet", "hgb"))
+    weak = not (lead.is_sure and lead.value > 0)
+    if weak:
+        head += f", not clearly better than predicting {constant}"
     text = (
-        f"{found.metrics[0].heading} {show_score(ours, form)} against "
-        f"{show_score(its, form)}. The difference, paired by row, is "
-        f"{Estimate(abs(lead.value), lead.error).show(form)}"
+        f"{found.metrics[0].heading} {ours.show(form)}; predicting {constant} for "
+        f"every row gives {show_score(trivial.value, form)}."
     )
+    yield Finding("scores", head, text, weak)
+
+    lead, rival = found.leads["hgb"], found.titles["hgb"]
+    head = f"{rival} is better" if lead.value < 0 else f"Better than {rival}"
     if not lead.is_sure:
         head = f"Neither clearly better nor worse than {rival}"
-        return Finding("scores", head, f"{text}, which may be chance.")
-    if lead.value > 0:
-        return Finding("scores", f"Better than {rival}", f"{text}.")
-    text += f". Consider {rival} for this table."
-    return Finding("scores", f"{rival} is better", text, weak=True)
+    text = (
+        f"{found.metrics[0].heading} {show_score(ours.value, form)} against "
+        f"{show_score(its.value, form)}. The difference, paired by row, is "
+        f"{Estimate(abs(lead.value), lead.error).show(form)}."
+    )
+    yield Finding("scores", head, text, weak=lead.is_sure and lead.value < 0)
+    if found.n_test < _FEW_TEST_ROWS:
+        text = "Cross-validation is more precise: lacunet compare."
+        yield Finding("scores", "Few held-out rows", text, weak=True)
 
 
-def _check_calibration(found: "HoldOut") -> Finding:
+def _describe_calibration(found: "HoldOut") -> Finding:
     ours, rows = found.calibration["lacunet"], show_count(found.n_test, "row")
+    mean = found.mean_confidence or 0.0
+    accuracy = found.scores["lacunet"]["accuracy"] or 0.0
     text = (
         f"The calibration error is {ours.calibration_error:.3f}; perfectly calibrated "
-        f"probabilities would have {ours.by_chance:.3f} by chance."
+        f"probabilities would have {ours.by_chance:.3f} by chance. The predicted class "
+        f"has a probability of {show_percent(mean)} on average, and is correct in "
+        f"{show_percent(accuracy)} of the rows."
     )
     if ours.p_value > ALPHA:
         head = f"Its probabilities are calibrated, as far as {rows} can show"
         return Finding("calibration", head, text)
-    mean, accuracy = found.mean_confidence or 0.0, found.scores["lacunet"]["accuracy"]
-    mood = "overconfident" if mean > (accuracy or 0.0) else "underconfident"
-    text += (
-        f" It is {mood}: the predicted class has a probability of "
-        f"{show_percent(mean)} on average, and is correct in "
-        f"{show_percent(accuracy or 0.0)} of {rows}."
-    )
-    return Finding(
-        "calibration", "Its probabilities are not calibrated", text, weak=True
-    )
+    mood = "overconfident" if mean > accuracy else "underconfident"
+    head = f"Its probabilities are not calibrated, but {mood}"
+    return Finding("calibration", head, text, weak=True)
 
 
-def _name_columns(found: "HoldOut") -> Finding:
+def _describe_columns(found: "HoldOut") -> Finding:
     title, hidden = found.metrics[0].title, found.importance.columns
     needed = [each for each in hidden if each.lost.is_sure and each.lost.value > 0]
+    text = f"Columns that matter beyond chance: {len(needed)} of {len(hidden)}."
     if not needed:
-        text = (
-            f"Hiding any one of {show_count(len(hidden), 'column')} makes the {title} "
-            f"no worse than chance could: columns may replace each other, or carry "
-            f"little information on the target."
-        )
+        text += " They may replace each other, or carry little on the target."
         return Finding("columns", "No single column matters clearly", text)
     names = [repr(shorten(each.name)) for each in needed[:_LISTED]]
     costs = [each.lost.show(found.score_format) for each in needed[:_LISTED]]
-    text = (
-        f"Increase of the {title} when hidden: {', '.join(costs)}. Of "
-        f"{show_count(len(hidden), 'column')}, {len(needed)} matter beyond chance."
-    )
+    text = f"Increase of the {title} when hidden: {', '.join(costs)}. {text}"
     return Finding("columns", f"It relies most on {join_words(names)}", text)
 
 
-def _compare_by_missing(found: "HoldOut") -> Iterator[Finding]:
-    ends = found.by_missing[0], found.by_missing[-1]
-    few, many = (each.losses["lacunet"] for each in ends)
-    error = math.hypot(few.error or 0.0, many.error or 0.0)
-    if many.value - few.value > 2 * error:
-        shown = [
-            f"{each.losses['lacunet'].show(found.score_format)} in rows with "
-            f"{each.label} missing values"
-            for each in ends
-        ]
-        text = f"{found.metrics[0].heading} {', '.join(shown)}."
-        head = "Rows with more missing values are harder"
-        yield Finding("missing", head, text, weak=True)
-
-
-def _check_classes(found: "HoldOut") -> Iterator[Finding]:
+def _describe_classes(found: "HoldOut") -> Iterator[Finding]:
     few = [
         str(each.name)
         for each in found.classes
@@ -190,32 +166,26 @@ def _check_classes(found: "HoldOut") -> Iterator[Finding]:
             f"scores hardly cover them."
         )
         yield Finding("classes", "Classes with few rows", text, weak=True)
-    recalls = {
-        i: row[i] / sum(row)
+    missed = [
+        f"{row[i]:,} of {sum(row):,} rows of {shorten(str(found.classes[i].name))!r}"
         for i, row in enumerate(found.confusion)
-        if sum(row) >= _SOME_ROWS
-    }
-    place = min(recalls, key=recalls.__getitem__, default=None)
-    if place is not None and recalls[place] < 0.5:
-        row = found.confusion[place]
-        text = (
-            f"Of {show_count(sum(row), 'row')} of this class, {row[place]:,} were "
-            f"recognised."
-        )
-        name = repr(shorten(str(found.classes[place].name)))
-        yield Finding("classes", f"The class {name} is often missed", text, weak=True)
+        if sum(row) >= _SOME_ROWS and row[i] < sum(row) / 2
+    ]
+    if missed:
+        text = f"Recognised were {join_words(missed)}."
+        yield Finding("classes", "Some classes are often missed", text, weak=True)
 
 
-def _check_training(found: "HoldOut") -> Iterator[Finding]:
-    n_epochs, limit, advice = found.n_epochs, found.time_limit, None
-    if n_epochs < found.max_epochs:
+def _describe_training(found: "HoldOut") -> Iterator[Finding]:
+    advice, limit = "", found.time_limit
+    if found.n_epochs < found.max_epochs:
         if limit is not None and found.seconds["lacunet"] >= limit:
             advice = "more time (time_limit, --time-limit)"
-    elif any(step.best for step in found.learning[int(0.9 * n_epochs) :]):
+    elif any(step.best for step in found.learning[int(0.9 * found.n_epochs) :]):
         advice = "more epochs (max_epochs, --max-epochs)"
     if advice:
-        text = f"It reached its limit after {show_count(n_epochs, 'epoch')}: {advice} "
-        text += "may make it better."
+        epochs = show_count(found.n_epochs, "epoch")
+        text = f"It reached its limit after {epochs}; {advice} may make it better."
         yield Finding("learning", "Training ended too early", text, weak=True)
 
 
@@ -226,11 +196,7 @@ def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
     """Yield which method is best, how lacunet compares, and what is significant."""
     metric, *others = comparison.metrics
     winners, scores = _list_scores(comparison, metric)
-    if winners:
-        yield _describe_best(comparison, _name_best(winners, metric), scores)
-    else:
-        text = "The notes give the reasons."
-        yield Finding("best", "No method completed every fold", text, weak=True)
+    yield _describe_best(comparison, winners, scores)
     if tests := comparison.tests_of(metric):
         form = comparison.score_format(metric)
         gains = [
@@ -253,31 +219,32 @@ def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
         best, scores = _list_scores(comparison, metric, column)
         if best:
             head = f"With {shorten(column)!r} missing at prediction, "
-            text = f"{scores}."
-            if tests := comparison.tests_of(metric, column):
-                text += f" {_describe_tests(comparison, tests)}."
-            yield Finding("missing", head + _name_best(best, metric), text)
+            tests = comparison.tests_of(metric, column)
+            text = f" {_describe_tests(comparison, tests)}." if tests else ""
+            yield Finding(
+                "missing", head + _name_best(best, metric), f"{scores}.{text}"
+            )
 
 
-def _describe_best(comparison: "Comparison", head: str, scores: str) -> Finding:
+def _describe_best(
+    comparison: "Comparison", winners: Sequence[str], scores: str
+) -> Finding:
     metric = comparison.metrics[0]
+    if not winners:
+        text = "The notes give the reasons."
+        return Finding("best", "No method completed every fold", text, weak=True)
     trivial = comparison.trivial[metric.key].mean or 0.0
-    sign = 1 if metric.higher_is_better else -1
-    ordered = comparison.completed(metric)
-    worse = [m.title for m, each in ordered if sign * (each.value - trivial) <= 0]
-    repeats = f" × {comparison.n_repeats} repeats" if comparison.n_repeats > 1 else ""
     constant = "class frequencies" if comparison.classes else "mean of the target"
     text = (
-        f"{scores} (mean over {comparison.n_folds} folds{repeats}, ± standard error). "
-        f"Predicting the {constant} for every row gives "
-        f"{show_score(trivial, comparison.score_format(metric))}"
+        f"{scores} (mean over {comparison.n_folds * comparison.n_repeats} folds, ± "
+        f"standard error). Predicting the {constant} for every row gives "
+        f"{show_score(trivial, comparison.score_format(metric))}."
     )
-    if len(worse) == len(ordered):
-        head = "No method is better than a constant prediction"
-        return Finding("best", head, f"{text}.", weak=True)
-    if worse:
-        text += f"; no better than that: {join_words(worse)}"
-    return Finding("best", head, f"{text}.")
+    sign = 1 if metric.higher_is_better else -1
+    if sign * (comparison.completed(metric)[0][1].value - trivial) > 0:
+        return Finding("best", _name_best(winners, metric), text)
+    head = "No method is better than a constant prediction"
+    return Finding("best", head, text, weak=True)
 
 
 def _describe_time(comparison: "Comparison") -> Iterator[Finding]:
