@@ -309,8 +309,8 @@ def test_a_class_without_held_out_rows_has_a_place():
 @pytest.mark.parametrize(
     ("model", "X", "y", "task", "error", "match"),
     [
-        (classifier(), 0, 0, "regression", ValueError, "task='regression' and a model"),
-        (regressor(), 0, 0, "classification", ValueError, "LacunetRegressor, but"),
+        (classifier(), 0, 0, "regression", ValueError, "of a LacunetClassifier"),
+        (regressor(), 0, 0, "classification", ValueError, "of a LacunetRegressor"),
         (classifier(), 0, 0, "both", ValueError, "task='both'"),
         (classifier(), np.eye(3), 0, "classification", TypeError, "type ndarray"),
         (

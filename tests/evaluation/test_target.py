@@ -51,7 +51,7 @@ def test_classes_are_integers_or_names(y, classes):
 @pytest.mark.parametrize(
     ("y", "task", "words"),
     [
-        ([1.0] * 20, "regression", "is 1 in all rows"),
+        ([1.0] * 20, "regression", "of 1 alone"),
         (["a"] * 20, None, "one class, a"),
         ([1.0] * 5 + [np.nan] * 20, None, "5 of 25 rows with a value"),
         (["a", "b"] * 10, "regression", "of text"),
@@ -67,7 +67,7 @@ def test_targets_are_refused_with_advice(y, task, words):
 def test_an_unknown_target_is_refused_with_close_names():
     with pytest.raises(TableError, match="'year', but expected .*'y'"):
         split_target(table([0, 1] * 10), "year")
-    with pytest.raises(TableError, match="no column but its target"):
+    with pytest.raises(TableError, match="no column but the target"):
         split_target(table([0, 1] * 10)[["y"]], "y")
 
 
@@ -135,7 +135,7 @@ def test_each_class_has_a_training_row_however_few_rows_it_has(y, test_size):
     [
         (["a"] * 20, "classification", "y with one class, a,"),
         ([*"abcdefgh"], "classification", "8 classes in 8 rows"),
-        ([0.5, 1.5, 2.5], "regression", "Got 3 rows, but expected at least 4"),
+        ([0.5, 1.5, 2.5], "regression", "Got 3 rows, but expected 4"),
         ([1.0, np.nan] * 9, "regression", "missing values"),
         ([*"ab", None] * 9, "classification", "missing values"),
         (np.ones((9, 2)), "regression", r"shape \(9, 2\), but expected \(9,\)"),

@@ -132,27 +132,38 @@ def compare_methods(
     mean has the lowest log-loss
     """
     values = check_table(X, y, task)
-    names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     if task == "classification":
         labels, values = np.unique(values, return_inverse=True)
-        names = tuple(str(each) for each in labels.tolist())
+        classes = tuple(str(each) for each in labels.tolist())
     counts = {"n_folds": n_folds, "n_repeats": n_repeats, "n_jobs": n_jobs}
     for name, number in counts.items():
         check_positive_int(number, name)
     if n_folds < 2:
         msg = f"Got n_folds={n_folds}, but expected at least 2."
         raise ValueError(msg)
+    for name, given in {"methods": methods, "drop_at_test": drop_at_test}.items():
+        if isinstance(given, str):
+            msg = f"Got {name}={given!r}, but expected a list: [{given!r}]."
+            raise TypeError(msg)
     notes: list[str] = []
     chosen = _choose_methods(methods, task, notes)
-    hidden = _check_columns(X, drop_at_test)
-    n_folds, stratified = _choose_folds(values, names, n_folds, notes)
+    hidden = tuple(dict.fromkeys(drop_at_test))
+    for column in hidden:
+        if column not in X.columns:
+            names = list_names([str(each) for each in X.columns])
+            msg = (
+                f"Got drop_at_test with {column!r}, but expected columns of X: {names}."
+            )
+            raise ValueError(msg)
+    n_folds, stratified = _choose_folds(values, classes, n_folds, notes)
     n_nearest = _limit_columns(X, chosen, notes)
     if always := [column for column in hidden if X[column].notna().all()]:
         notes.append(
             f"Never missing in the table: {list_names(always)}. No method could learn "
             f"what to do without."
         )
-    problem = Problem(task, X, values, names, hidden, n_nearest)
+    problem = Problem(task, X, values, classes, hidden, n_nearest)
 
     # A stream of its own: a table that was made with the same seed must not decide on
     # the folds.
@@ -386,27 +397,8 @@ class Comparison:
 # --- checks and choices
 
 
-def _check_columns(X: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to hide, each once."""
-    if isinstance(columns, str):
-        msg = f"Got drop_at_test={columns!r}, but expected a list: [{columns!r}]."
-        raise TypeError(msg)
-    names = [str(name) for name in X.columns]
-    for column in columns:
-        if column not in names:
-            msg = (
-                f"Got drop_at_test with {column!r}, but expected columns of X: "
-                f"{list_names(names)}."
-            )
-            raise ValueError(msg)
-    return tuple(dict.fromkeys(columns))
-
-
 def _choose_methods(methods: Sequence[str], task: str, notes: list[str]) -> list[str]:
     """Return the methods that can run, and note why others can't."""
-    if isinstance(methods, str):
-        msg = f"Got methods={methods!r}, but expected a list: [{methods!r}]."
-        raise TypeError(msg)
     chosen = []
     for key in dict.fromkeys(methods):
         check_choice(key, tuple(METHODS), "a method")

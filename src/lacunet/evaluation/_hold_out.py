@@ -2,7 +2,6 @@
 
 import copy
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
@@ -14,7 +13,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import confusion_matrix
 
 from lacunet._versions import find_versions
-from lacunet.baselines import BoostedClassifier, BoostedRegressor
+from lacunet.baselines import METHODS
 from lacunet.evaluation._findings import Finding, describe_hold_out
 from lacunet.evaluation._scores import (
     METRICS,
@@ -417,10 +416,7 @@ def hold_out(
     """
     classifies = task == "classification"
     if not (is_classifier(model) if classifies else is_regressor(model)):
-        msg = (
-            f"Got task={task!r} and a model of class {type(model).__name__}, but "
-            f"expected a LacunetClassifier for classes, a LacunetRegressor for numbers."
-        )
+        msg = f"Got task={task!r}, but expected that of a {type(model).__name__}."
         raise ValueError(msg)
     targets = check_table(X, y, task)
     report = on_step or (lambda text: None)
@@ -428,12 +424,8 @@ def hold_out(
         targets, task, test_size=test_size, random_state=random_state
     )
     ours = clone(model)
-    boosted = BoostedClassifier if classifies else BoostedRegressor
-    models = {
-        "lacunet": ours,
-        "hgb": boosted("hgb", random_state=random_state),
-        "trivial": trivial_model(task),
-    }
+    hgb = METHODS["hgb"](task, random_state)
+    models = {"lacunet": ours, "hgb": hgb, "trivial": trivial_model(task)}
     seconds = {}
     for name, each in models.items():
         report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
@@ -458,20 +450,16 @@ def hold_out(
     else:
         agreement = {name: find_agreement(y_test, each) for name, each in pair.items()}
         by_task = {"agreement": agreement}
-    by_missing = compare_by_missing(
-        task,
-        X_test.isna().sum(axis=1).to_numpy(),
-        {name: losses[name] for name in pair},
-    )
+    n_missing = X_test.isna().sum(axis=1).to_numpy()
+    by_missing = compare_by_missing(task, n_missing, {k: losses[k] for k in pair})
 
     report("hiding one column after the other")
-    importance = find_importance(
-        task,
-        lambda X: row_losses(
-            task, y_test[: len(X)], predict(models["lacunet"], X, classes), classes
-        ),
-        X_test,
-    )
+
+    def losses_of(X: pd.DataFrame) -> np.ndarray:
+        said = predict(models["lacunet"], X, classes)
+        return row_losses(task, y_test[: len(X)], said, classes)
+
+    importance = find_importance(task, losses_of, X_test)
     n_missing = X.iloc[train].isna().sum().to_numpy()
     return HoldOut(
         task=task,
@@ -514,7 +502,6 @@ def _evaluate_classes(
         if len(classes) == 2:
             event, probability = y == classes[1], each[:, 1]
         calibration[name] = find_calibration(probability, event)
-    n_train, n_test = Counter(y_train.tolist()), Counter(y.tolist())
     ours = predicted["lacunet"]
     confusion: tuple[tuple[int, ...], ...] = ()
     if len(classes) <= _MOST_CONFUSED:
@@ -522,7 +509,8 @@ def _evaluate_classes(
         confusion = tuple(map(tuple, counts.tolist()))
     return {
         "classes": tuple(
-            ClassRows(each, n_train[each], n_test[each]) for each in classes.tolist()
+            ClassRows(each, int((y_train == each).sum()), int((y == each).sum()))
+            for each in classes.tolist()
         ),
         "calibration": calibration,
         "mean_confidence": float(ours.max(1).mean()),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
@@ -141,43 +142,24 @@ class Summary:
 
 def summarize(values: Values, metric: Metric, n_repeats: int) -> dict[str, Summary]:
     """Average one score of all methods over the folds, and rank the methods."""
-    numbers = _as_array(values)
-    scored = ~np.isnan(numbers).all(axis=0)  # folds on which any method has a value
-    n_missing = np.isnan(numbers[:, scored]).sum(axis=1)
-    complete = (n_missing == 0) & scored.any()
-    ranks = np.full(len(numbers), np.nan)
-    if complete.any():
-        sign = -1 if metric.higher_is_better else 1
-        ordered = stats.rankdata(sign * numbers[np.ix_(complete, scored)], axis=0)
-        ranks[complete] = ordered.mean(axis=1)
+    table = pd.DataFrame(values, dtype=np.float64)  # a row for each fold
+    scored = table[table.notna().any(axis=1)]
+    complete = scored.notna().all() & bool(len(scored))
+    better_first = not metric.higher_is_better
+    ranks = scored.loc[:, complete].rank(axis=1, ascending=better_first).mean()
+    # Repeats bring no new rows, so they do not make the standard error smaller: it
+    # comes from the variance over the folds of one repeat.
+    repeats = table.groupby(np.arange(len(table)) * n_repeats // len(table))
+    squares = (repeats.var() / repeats.count()).mean()
+    squares = squares.fillna(table.var() / table.count())  # one fold a repeat
+    found = pd.DataFrame(
+        {"mean": repeats.mean().mean(), "stderr": np.sqrt(squares), "rank": ranks}
+    )
+    known = found.astype(object).where(found.notna(), None).to_dict("index")
     return {
-        method: Summary(
-            tuple(values[method]),
-            *_average(np.split(row, n_repeats)),
-            None if math.isnan(rank) else float(rank),
-            bool(whole),
-        )
-        for method, row, rank, whole in zip(
-            values, numbers, ranks, complete, strict=True
-        )
+        method: Summary(tuple(scores), **known[method], complete=bool(complete[method]))
+        for method, scores in values.items()
     }
-
-
-def _average(rounds: list[np.ndarray]) -> tuple[float | None, float | None]:
-    """Return mean and standard error over repeats of a cross-validation.
-
-    Repeats bring no new rows, so they do not make the standard error smaller: it comes
-    from the variance over the folds of one repeat.
-    """
-    known = [each[~np.isnan(each)] for each in rounds]
-    known = [each for each in known if each.size]
-    if not known:
-        return None, None
-    mean = float(np.mean([each.mean() for each in known]))
-    if max(map(len, known)) == 1:  # one fold a repeat: all of them, then
-        known = [np.concatenate(known)]
-    squares = [each.var(ddof=1) / len(each) for each in known if len(each) > 1]
-    return mean, math.sqrt(np.mean(squares)) if squares else None
 
 
 @dataclass(frozen=True)
@@ -228,15 +210,14 @@ def compare_with_ours(
     """Test lacunet against each method with a value on at least two common folds."""
     if OURS not in values:
         return []
-    numbers = dict(zip(values, _as_array(values), strict=True))
-    ours = numbers.pop(OURS)
+    table = pd.DataFrame(values, dtype=np.float64)
     sign = 1 if metric.higher_is_better else -1
-    tests: dict[str, CorrectedT] = {}
-    for rival, scores in numbers.items():
-        gains = sign * (ours - scores)
-        gains = gains[~np.isnan(gains)]
-        if len(gains) > 1:
-            tests[rival] = corrected_t(gains, n_train=n_train, n_test=n_test)
+    gains = -sign * table.drop(columns=OURS).sub(table[OURS], axis=0)
+    tests = {
+        rival: corrected_t(gains[rival].dropna(), n_train=n_train, n_test=n_test)
+        for rival in gains
+        if gains[rival].count() > 1
+    }
     found = []
     corrected = holm([test.p for test in tests.values()]).tolist()
     for (rival, test), p_holm in zip(tests.items(), corrected, strict=True):
@@ -256,8 +237,3 @@ def compare_with_ours(
             )
         )
     return found
-
-
-def _as_array(values: Values) -> NDArray[np.float64]:
-    """Return the scores of shape (methods, folds), NaN where there is none."""
-    return np.array(list(values.values()), dtype=np.float64)

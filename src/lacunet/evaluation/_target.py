@@ -186,8 +186,7 @@ def split_target(
         raise TableError(msg)
     if len(table.columns) == 1:
         msg = (
-            f"Got a table with no column but its target {target!r}, but expected "
-            f"others to predict it from."
+            f"Got no column but the target {target!r}, but expected some to learn from."
         )
         raise TableError(msg)
     known = table[target].notna().to_numpy()
@@ -251,8 +250,7 @@ def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
         raise TableError(msg)
     if values.min() == values.max():
         msg = (
-            f"Got a target {target!r} that is {values[0]:g} in all rows, but expected "
-            f"different values."
+            f"Got a target {target!r} of {values[0]:g} alone, but expected others too."
         )
         raise TableError(msg)
     return values
@@ -262,16 +260,10 @@ def check_table(X: Any, y: Any, task: Task) -> np.ndarray:
     """Return the targets as numbers or labels, if they and the table suit the task."""
     check_choice(task, get_args(Task), "task")
     if not isinstance(X, pd.DataFrame):
-        msg = (
-            f"Got X of type {type(X).__name__}, but expected a pandas DataFrame. "
-            f"Convert it with pandas.DataFrame(X)."
-        )
+        msg = f"Got X of type {type(X).__name__}, but expected a pandas DataFrame."
         raise TypeError(msg)
     if len(X) < _FEWEST_TO_SPLIT:
-        msg = (
-            f"Got {len(X)} rows, but expected at least {_FEWEST_TO_SPLIT}: some to "
-            f"train on, and some to test on."
-        )
+        msg = f"Got {len(X)} rows, but expected {_FEWEST_TO_SPLIT} to train and test."
         raise ValueError(msg)
     if task == "regression":
         values = check_numbers(y)
@@ -281,10 +273,7 @@ def check_table(X: Any, y: Any, task: Task) -> np.ndarray:
         values = check_labels(labels.to_numpy())
         _check_classes(values, "y")
     if values.shape != (len(X),):
-        msg = (
-            f"Got y of shape {values.shape}, but expected ({len(X)},): a value for "
-            f"each row of X."
-        )
+        msg = f"Got y of shape {values.shape}, but expected ({len(X)},), as X has rows."
         raise ValueError(msg)
     return values
 
