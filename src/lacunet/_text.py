@@ -98,3 +98,22 @@ def clock_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def show_score(value: float | None, form: str) -> str:
+    """Return a score in a format of Python; a dash if it is undefined.
+
+    Examples
+    --------
+    >>> show_score(-0.25, ".3f"), show_score(-0.0001, ".3f"), show_score(2, "+.1f")
+    ('−0.250', '0.000', '+2.0')
+    """
+    if value is None:
+        return "\N{EN DASH}"
+    sign = "+" if form.startswith("+") else ""
+    return f"{value:{sign}z{form.removeprefix('+')}}".replace("-", "\N{MINUS SIGN}")
+
+
+def show_error(error: float | None, form: str) -> str:
+    """Return a standard error behind its sign; nothing if it is unknown."""
+    return "" if error is None else f"± {show_score(error, form)}"

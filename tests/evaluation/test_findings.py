@@ -5,6 +5,7 @@ import pytest
 from held_out import EVIL, make_classification, make_regression
 from own_comparisons import make_comparison
 
+from lacunet._text import show_score
 from lacunet.evaluation import METRICS, Estimate
 from lacunet.evaluation._findings import describe_comparison
 from lacunet.evaluation._hold_out import (
@@ -14,7 +15,7 @@ from lacunet.evaluation._hold_out import (
     LearningStep,
     MissingBin,
 )
-from lacunet.evaluation._scores import choose_format, show_score
+from lacunet.evaluation._scores import choose_format
 
 
 def heads(found, weak=None):

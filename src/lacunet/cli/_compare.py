@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lacunet._text import show_score
 from lacunet.cli._options import (
     force_option,
     jobs_option,
@@ -159,8 +160,6 @@ def _show_progress(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
 
 def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
     """Print the scores in eighty columns; the page and --json have more."""
-    from lacunet.evaluation import show_score
-
     first = found.metrics[0]
     p_values = {each.rival: each.p_holm for each in found.tests_of(first, without)}
     rows = []

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lacunet._markdown import escape, make_table
-from lacunet._text import show_count, show_percent
+from lacunet._text import show_count, show_percent, show_score
 from lacunet.evaluation._hold_out import HoldOut
-from lacunet.evaluation._scores import show_score
 from lacunet.evaluation._target import TableFacts
 
 _MOST_COLUMNS = 500  # listed

@@ -12,9 +12,10 @@ from lacunet._text import (
     show_count,
     show_p,
     show_percent,
+    show_score,
     show_seconds,
 )
-from lacunet.evaluation._scores import Estimate, Metric, show_score
+from lacunet.evaluation._scores import Estimate, Metric
 from lacunet.evaluation._statistics import ALPHA, Against
 
 if TYPE_CHECKING:

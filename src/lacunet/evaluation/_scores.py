@@ -16,6 +16,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from lacunet._text import show_error, show_score
 from lacunet.evaluation._target import Task
 
 
@@ -180,10 +181,7 @@ class Estimate:
 
     def show(self, form: str) -> str:
         """Return the value and its standard error in a format of Python."""
-        shown = show_score(self.value, form)
-        return (
-            shown if self.error is None else f"{shown} ± {show_score(self.error, form)}"
-        )
+        return f"{show_score(self.value, form)} {show_error(self.error, form)}".rstrip()
 
 
 def row_losses(
@@ -244,17 +242,3 @@ def choose_format(metric: Metric, values: Iterable[float | None]) -> str:
     largest = max((abs(each) for each in values if each is not None), default=0.0)
     power = math.floor(math.log10(largest)) if largest else 0
     return f",.{max(3 - power, 0)}f" if -4 < power < 9 else ".4g"
-
-
-def show_score(value: float | None, form: str) -> str:
-    """Return a score in a format of Python; a dash if it is undefined.
-
-    Examples
-    --------
-    >>> show_score(-0.25, ".3f"), show_score(-0.0001, ".3f"), show_score(2, "+.1f")
-    ('−0.250', '0.000', '+2.0')
-    """
-    if value is None:
-        return "\N{EN DASH}"
-    sign = "+" if form.startswith("+") else ""
-    return f"{value:{sign}z{form.removeprefix('+')}}".replace("-", "\N{MINUS SIGN}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lacunet._text import list_names as quote_names
-from lacunet._text import shorten, show_p, show_seconds
+from lacunet._text import shorten, show_error, show_p, show_score, show_seconds
 from lacunet.report._drawing import (
     ACCENT,
     INK,
@@ -98,8 +98,7 @@ def write_comparison(
 def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
     first, *others = comparison.metrics
     tested = [each for each in comparison.metrics if comparison.tests_of(each)]
-    timed = _timed(comparison)
-    seconds = [each.seconds for each, _ in timed if each.seconds]
+    seconds = [m.seconds for m, _ in comparison.completed(first) if m.seconds]
     sections = {
         "Scores": True,
         "Differences": first in tested,
@@ -113,14 +112,9 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
         "comparison": comparison,
         "sections": [name for name, shown in sections.items() if shown],
         "findings": [
-            {
-                "head": each.head,
-                "text": each.text,
-                "section": section
-                if sections[section := _SECTIONS[each.about]]
-                else "",
-            }
+            {"head": each.head, "text": each.text, "section": name * sections[name]}
             for each in comparison.findings
+            for name in [_SECTIONS[each.about]]
         ],
         "metric": first.title,
         "metric_title": _with_direction(first),
@@ -135,7 +129,7 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
             for fold in range(1, comparison.n_folds + 1)
         ],
         "folds": {
-            _capital(metric): _folds_rows(comparison, metric)
+            metric.heading: _folds_rows(comparison, metric)
             for metric in comparison.metrics
         },
         "folds_drawings": [
@@ -143,7 +137,7 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
             for metric in comparison.metrics
             if comparison.ordered(metric)
         ],
-        "tests": {_capital(each): _tests_rows(comparison, each) for each in tested},
+        "tests": {each.heading: _tests_rows(comparison, each) for each in tested},
         "gains_drawings": [
             {"title": f"By {metric.title}", "svg": _draw_gains(comparison, metric)}
             for metric in tested
@@ -151,7 +145,7 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
         "time_drawing": _draw_time(comparison) if sections["Time"] else "",
         "missing": [
             (
-                _capital(metric),
+                metric.heading,
                 [
                     (shorten(each), _missing_rows(comparison, metric, each))
                     for each in hidden
@@ -181,13 +175,9 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
     }
 
 
-def _capital(metric: "Metric") -> str:
-    return f"{metric.title[:1].upper()}{metric.title[1:]}"
-
-
 def _with_direction(metric: "Metric") -> str:
     better = "higher" if metric.higher_is_better else "lower"
-    return f"{_capital(metric)} ({better} is better)"
+    return f"{metric.heading} ({better} is better)"
 
 
 # --- tables
@@ -212,7 +202,7 @@ def _scores_rows(comparison: "Comparison") -> list[dict[str, Any]]:
     constant = ["constant prediction"]
     for metric in comparison.metrics:
         mean = comparison.trivial[metric.key].mean
-        constant.append(_show(mean, comparison.score_format(metric)))
+        constant.append(show_score(mean, comparison.score_format(metric)))
     rows.append({"cells": constant + [""] * (4 if tests else 2)})
     return rows
 
@@ -225,7 +215,7 @@ def _folds_rows(comparison: "Comparison", metric: "Metric") -> list[dict[str, An
             method,
             [
                 method.title,
-                *(_show(each, form) for each in method.scores[metric.key].by_fold),
+                *(show_score(each, form) for each in method.scores[metric.key].by_fold),
             ],
         )
         for method in comparison.methods
@@ -301,10 +291,8 @@ def _score_cell(
     assert best is not None
     ties = math.isclose(summary.mean, best, rel_tol=1e-12)
     return {
-        "text": _show(summary.mean, form) + ("" if summary.complete else "*"),
-        "error": f"± {_show(summary.stderr, form)}"
-        if summary.stderr is not None
-        else "",
+        "text": show_score(summary.mean, form) + ("" if summary.complete else "*"),
+        "error": show_error(summary.stderr, form),
         "strong": summary.complete and ties,
     }
 
@@ -315,10 +303,6 @@ def _gain_cells(test: "Against | None", form: str) -> tuple[Any, Any]:
         return _DASH, _DASH
     tone = ("better" if test.gain > 0 else "worse") if test.different else ""
     return {"text": _show_signed(test.gain, form), "tone": tone}, _bare_p(test.p_holm)
-
-
-def _show(value: float | None, form: str) -> str:
-    return _DASH if value is None else f"{value:{form}}".replace("-", _MINUS)
 
 
 def _show_signed(difference: float, form: str) -> str:
@@ -420,21 +404,16 @@ def _draw_losses(comparison: "Comparison", column: str, name: str) -> str:
         return to_svg(figure, name, title)
 
 
-def _timed(comparison: "Comparison") -> list[tuple["MethodResult", float]]:
-    """Return the methods with a time and a mean over all folds, and this mean."""
-    return [
-        (method, summary.mean)
-        for method, summary in comparison.ordered(comparison.metrics[0])
-        if method.seconds and summary.complete and summary.mean is not None
-    ]
-
-
 def _draw_time(comparison: "Comparison") -> str:
     """Draw scores against time, and the methods that no other beats in both."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     metric = comparison.metrics[0]
-    points = _timed(comparison)
+    points = [
+        (method, score.value)
+        for method, score in comparison.completed(metric)
+        if method.seconds
+    ]
     front = find_front(
         [(method.seconds or 0.0, mean) for method, mean in points],
         higher_is_better=metric.higher_is_better,

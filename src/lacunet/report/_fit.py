@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lacunet._text import show_percent
+from lacunet._text import show_error, show_percent, show_score, show_seconds
 from lacunet.report._drawing import (
     ACCENT,
     INK,
@@ -27,7 +27,7 @@ from lacunet.report._drawing import (
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
-    from lacunet.evaluation import Estimate, HoldOut, TableFacts
+    from lacunet.evaluation import HoldOut, TableFacts
 
 _MOST_BARS = 25
 _MOST_LINES = 200
@@ -102,7 +102,7 @@ def write_fit(
 
 def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
     """Return the drawings and the rows of tables."""
-    from lacunet.evaluation import list_parameters, show_score
+    from lacunet.evaluation import list_parameters
 
     form = found.score_format
     points = [
@@ -159,9 +159,6 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
 
 def _score_rows(found: "HoldOut") -> list[dict[str, Any]]:
     """Return models with their scores, the lead of ours over them, and their time."""
-    from lacunet._text import show_seconds
-    from lacunet.evaluation import show_score
-
     rows = []
     for name, title in found.titles.items():
         cells: list[Any] = [title]
@@ -174,23 +171,19 @@ def _score_rows(found: "HoldOut") -> list[dict[str, Any]]:
             best = (max if metric.higher_is_better else min)(known, default=None)
             text = show_score(value, form)
             strong = value is not None and text == show_score(best, form)
-            error = _show_error(found.estimates[name], form) if first else ""
+            error = show_error(found.estimates[name].error, form) if first else ""
             cells.append({"text": text, "error": error, "strong": strong})
         lead, form = found.leads.get(name), found.score_format
         if lead is None:
             cells.append("\N{EN DASH}")
         else:
             tone = ("worse", "better")[lead.value > 0] if lead.is_sure else ""
-            text = f"{lead.value:+{form}}".replace("-", "\N{MINUS SIGN}")
-            error = _show_error(lead, form)
+            text = show_score(lead.value, f"+{form}")
+            error = show_error(lead.error, form)
             cells.append({"text": text, "error": error, "tone": tone})
         cells.append(show_seconds(found.seconds[name]))
         rows.append({"cells": cells, "accent": name == "lacunet"})
     return rows
-
-
-def _show_error(estimate: "Estimate", form: str) -> str:
-    return "" if estimate.error is None else f"± {estimate.error:{form}}"
 
 
 def _class_rows(found: "HoldOut") -> list[list[str]]:
@@ -285,8 +278,6 @@ def draw_residuals(found: "HoldOut") -> str:
 
 def draw_importance(columns: Sequence[Any], found: "HoldOut") -> str:
     """Draw what is lost without each column, from top to bottom."""
-    from lacunet.evaluation import show_score
-
     values = np.array([each.lost.value for each in columns])
     spans = 2 * np.array([each.lost.error or 0.0 for each in columns])
     low, high = values - spans, values + spans
@@ -345,10 +336,7 @@ def draw_missing(found: "HoldOut") -> str:
             axes.vlines(x, y - error, y + error, color=style["color"])
             axes.plot(x, y, "o", zorder=3, **style)
             axes.plot(x, y, color=style["color"], linewidth=1, alpha=0.5)
-        labels = []
-        for each in bins:
-            start = "" if each.fewest == each.most else f"{each.fewest}\N{EN DASH}"
-            labels.append(f"{start}{each.most}\n{each.n_rows:,} rows")
+        labels = [f"{each.label}\n{each.n_rows:,} rows" for each in bins]
         axes.set_xticks(range(len(bins)), labels, fontsize=8.5)
         axes.set_xlim(-0.5, len(bins) - 0.5)
         axes.set_ylim(0)
