@@ -21,7 +21,7 @@ from lacunet.report._drawing import (
     WIDTH,
     cut,
     drawing,
-    list_names,
+    finish_lines,
     to_svg,
 )
 from lacunet.report._page import write_page
@@ -198,7 +198,7 @@ def _scores_rows(comparison: "Comparison") -> list[dict[str, Any]]:
         if tests:
             form = comparison.score_format(first)
             cells += _gain_cells(tests.get(method.key), form)
-        rows.append(_row(comparison, method, cells))
+        rows.append({"cells": cells, "accent": method is comparison.ours})
     constant = ["constant prediction"]
     for metric in comparison.metrics:
         mean = comparison.trivial[metric.key].mean
@@ -209,17 +209,12 @@ def _scores_rows(comparison: "Comparison") -> list[dict[str, Any]]:
 
 def _folds_rows(comparison: "Comparison", metric: "Metric") -> list[dict[str, Any]]:
     form = comparison.score_format(metric)
-    return [
-        _row(
-            comparison,
-            method,
-            [
-                method.title,
-                *(show_score(each, form) for each in method.scores[metric.key].by_fold),
-            ],
-        )
-        for method in comparison.methods
-    ]
+    rows = []
+    for method in comparison.methods:
+        scores = [show_score(x, form) for x in method.scores[metric.key].by_fold]
+        cells = [method.title, *scores]
+        rows.append({"cells": cells, "accent": method is comparison.ours})
+    return rows
 
 
 def _tests_rows(comparison: "Comparison", metric: "Metric") -> list[list[Any]]:
@@ -258,7 +253,7 @@ def _missing_rows(
         ]
         if comparison.tests:
             cells += _gain_cells(tests.get(method.key), form)
-        rows.append(_row(comparison, method, cells))
+        rows.append({"cells": cells, "accent": method is comparison.ours})
     return rows
 
 
@@ -268,12 +263,6 @@ def _by_rank(
     """Return all methods, those without a score last."""
     ordered = [method for method, _ in comparison.ordered(metric, without)]
     return ordered + [each for each in comparison.methods if each not in ordered]
-
-
-def _row(
-    comparison: "Comparison", method: "MethodResult", cells: list[Any]
-) -> dict[str, Any]:
-    return {"cells": cells, "accent": method is comparison.ours}
 
 
 def _score_cell(
@@ -341,7 +330,7 @@ def _draw_folds(comparison: "Comparison", metric: "Metric") -> str:
         if trivial is not None and low - room <= trivial <= high + room:
             axes.axvline(trivial, color=MUTED, linewidth=1, linestyle=":", zorder=1)
             _write_above(axes, "constant prediction", trivial, 0, "center")
-        _finish(axes, [method.title for method, _ in ordered], metric.title)
+        finish_lines(axes, [method.title for method, _ in ordered], metric.title)
         title = f"{metric.title} of each method, fold by fold"
         return to_svg(figure, f"folds-{metric.key}", title)
 
@@ -376,7 +365,7 @@ def _draw_gains(comparison: "Comparison", metric: "Metric") -> str:
         _write_above(axes, "other method better", 0, -6, "right")
         _write_above(axes, "lacunet better", 0, 6, "left")
         titles = [methods[test.rival].title for test in tests]
-        _finish(axes, titles, f"difference in {metric.title}")
+        finish_lines(axes, titles, f"difference in {metric.title}")
         title = f"lacunet against each method by {metric.title}"
         return to_svg(figure, f"gains-{metric.key}", title)
 
@@ -395,7 +384,7 @@ def _draw_losses(comparison: "Comparison", column: str, name: str) -> str:
                 axes.plot(ends, [y, y], color=LINE, linewidth=3, zorder=1)
                 axes.plot(whole, y, "o", color=colour, mfc=PAPER, markersize=6)
             axes.plot(summary.mean, y, "o", color=colour, markersize=7)
-        _finish(axes, [method.title for method, _ in ordered], metric.title)
+        finish_lines(axes, [method.title for method, _ in ordered], metric.title)
         shown = cut(column)
         for label, face in (("all columns", PAPER), (f"without {shown}", MUTED)):
             axes.plot([], [], "o", color=MUTED, mfc=face, label=label)
@@ -536,12 +525,3 @@ def _write_above(axes: Any, text: str, x: float, offset: int, side: str) -> None
         color=MUTED,
         annotation_clip=False,
     )
-
-
-def _finish(axes: Any, names: Sequence[str], label: str) -> None:
-    """Name the lines and the scale."""
-    list_names(axes, names)
-    axes.locator_params(axis="x", nbins=6)  # numbers of many digits need room
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(label)

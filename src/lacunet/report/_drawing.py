@@ -191,6 +191,15 @@ def list_names(axes: Any, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
+def finish_lines(axes: Any, names: Sequence[str], label: str) -> None:
+    """Name the lines and the scale below them."""
+    list_names(axes, names)
+    axes.locator_params(axis="x", nbins=6)  # numbers of many digits need room
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(label)
+
+
 def name_across(axes: Any, names: Sequence[str]) -> None:
     """Name the columns, above."""
     axes.xaxis.tick_top()

@@ -18,6 +18,7 @@ from lacunet.report._drawing import (
     WIDTH,
     cut,
     drawing,
+    finish_lines,
     list_names,
     name_across,
     strip,
@@ -269,10 +270,8 @@ def draw_residuals(found: "HoldOut") -> str:
             axes.hlines(y, first, third, color=colour, linewidth=9, alpha=0.45)
             axes.plot(middle, y, "|", color=INK, ms=11, mew=1.8)
         axes.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", zorder=1)
-        list_names(axes, [found.titles[name] for name in found.agreement])
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel("residual: observed minus predicted")
+        names = [found.titles[name] for name in found.agreement]
+        finish_lines(axes, names, "residual: observed minus predicted")
         return to_svg(figure, "residuals", "Residuals")
 
 
@@ -293,11 +292,9 @@ def draw_importance(columns: Sequence[Any], found: "HoldOut") -> str:
             shown = show_score(each.lost.value, found.score_format)
             write_beside(axes, shown, max(0.0, high[y]), y)
         axes.axvline(0, color=MUTED, linewidth=0.8)
-        list_names(axes, [each.name for each in columns])
         axes.set_xlim(min(low.min(), 0) - 0.02 * room, max(high.max(), 0) + 0.16 * room)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"increase of the {found.metrics[0].title} when it is hidden")
+        label = f"increase of the {found.metrics[0].title} when it is hidden"
+        finish_lines(axes, [each.name for each in columns], label)
         return to_svg(figure, "columns", "Importance of columns")
 
 
