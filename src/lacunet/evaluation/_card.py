@@ -2,10 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lacunet._markdown import escape, make_table
 from lacunet._text import show_count, show_percent, show_score
 from lacunet.evaluation._hold_out import HoldOut
 from lacunet.evaluation._target import TableFacts
@@ -157,3 +156,23 @@ def list_parameters(model: Any) -> Iterator[tuple[str, str, bool]]:
             shown = f"a {type(value).__name__}"
         found.append((name, shown, chosen))
     yield from sorted(found, key=lambda each: not each[2])
+
+
+def escape(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, in one line.
+
+    Examples
+    --------
+    >>> print(escape("<b> a|b *c* kidney_disease"))
+    &lt;b&gt; a\|b \*c\* kidney_disease
+    """
+    marked = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Letters that mean something in Markdown; an underscore within a word does not.
+    special = r"([\\`*\[\]|~$]|(?<!\w)_|_(?!\w))"
+    return " ".join(re.sub(special, r"\\\1", marked).split())
+
+
+def make_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of escaped cells as a table of Markdown."""
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
