@@ -3,7 +3,7 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.cli._compare import _show_progress
+from lacunet.cli._compare import _show_fold
 from lacunet.cli._terminal import Terminal
 
 METHODS = ("--methods", "hgb,mean", "--folds", 2, "--jobs", 1)
@@ -25,18 +25,22 @@ def test_a_person_reads_which_method_is_best(call, table):
     assert "4/4" in result.stderr
 
 
+def show_folds(*folds):
+    terminal = Terminal()
+    with terminal.progress("comparing") as bar:
+        for done, (method, scores) in enumerate(folds, 1):
+            _show_fold(terminal, bar, done, 4, method, 0, scores)
+
+
 def test_a_terminal_has_a_bar_in_place_of_lines(screen, capsys):
-    with _show_progress(Terminal()) as on_fold:
-        on_fold(1, 4, "hgb", 0, {"accuracy": 0.5})
-        on_fold(2, 4, "mean", 0, {"accuracy": 0.0, "auc": None})
+    show_folds(("hgb", {"accuracy": 0.5}), ("mean", {"accuracy": 0.0, "auc": None}))
     # A score of zero is no failure.
-    assert "2/4, last mean, fold 1: accuracy 0.0000" in screen.getvalue()
+    assert "2/4 last mean, fold 1: accuracy 0.0000" in screen.getvalue()
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_method_that_failed_is_shown_as_such(capsys):
-    with _show_progress(Terminal()) as on_fold:
-        on_fold(1, 4, "hgb", 0, {})
+    show_folds(("hgb", {}))
     assert capsys.readouterr().err == "1/4: hgb, fold 1: failed\n"
 
 

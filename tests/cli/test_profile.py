@@ -54,7 +54,9 @@ def test_a_page_is_written_once(call, table, tmp_path):
     result = call("profile", table, "-o", page)
     assert result.exit_code == 0, result.output
     assert "What is missing in t.csv" in page.read_text()
-    assert call("profile", table, "-o", page).exit_code == 1
+    refused = call("profile", table, "-o", page)
+    assert refused.exit_code == 1
+    assert "p.html exists already. Replace it with --force" in refused.stderr
     assert call("profile", table, "-o", page, "--force").exit_code == 0
 
 

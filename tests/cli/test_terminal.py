@@ -6,48 +6,48 @@ from pathlib import Path
 import click
 import pytest
 
-from lacunet.cli._terminal import Stopped, Terminal, check_free
+from lacunet.cli._terminal import Stopped, Terminal
 
 HEADER = ("name", ">rows", "what")
 ROWS = [("a", "1", "[bold]x"), ("long", "100", "y")]
 
 
-def said(capsys, **options):
+def printed(capsys, **options):
     """Return what a terminal writes of each kind of thing."""
     terminal = Terminal(**options)
-    terminal.say("result")
+    terminal.print("result")
     terminal.note("note")
-    terminal.complain("complaint")
-    terminal.answer({"path": Path("a")})
-    terminal.table(("name",), [("row",)])
+    terminal.warn("careful")
+    terminal.print_json({"path": Path("a")})
+    terminal.print_table(("name",), [("row",)])
     return capsys.readouterr()
 
 
 def test_results_and_notes_go_different_ways(capsys):
-    out, err = said(capsys)
+    out, err = printed(capsys)
     assert out == "result\nname\nrow\n"
-    assert err == "note\ncomplaint\n"
+    assert err == "note\nWarning: careful\n"
 
 
 def test_quiet_leaves_what_must_not_be_missed(capsys):
-    assert said(capsys, quiet=True) == ("", "complaint\n")
+    assert printed(capsys, quiet=True) == ("", "Warning: careful\n")
 
 
 def test_json_is_all_there_is_on_standard_output(capsys):
-    out, err = said(capsys, as_json=True)
+    out, err = printed(capsys, as_json=True)
     assert json.loads(out) == {"path": "a"}
-    assert err == "note\ncomplaint\n"
-    out, _ = said(capsys, as_json=True, quiet=True)
+    assert err == "note\nWarning: careful\n"
+    out, _ = printed(capsys, as_json=True, quiet=True)
     assert json.loads(out) == {"path": "a"}
 
 
 def test_json_has_no_nan():
     with pytest.raises(ValueError, match="JSON"):
-        Terminal(as_json=True).answer({"value": float("nan")})
+        Terminal(as_json=True).print_json({"value": float("nan")})
 
 
 def test_a_plain_table_is_aligned_and_as_wide_as_it_must_be(capsys):
-    Terminal().table(HEADER, [*ROWS, ("b", "22", "z" * 200)])
+    Terminal().print_table(HEADER, [*ROWS, ("b", "22", "z" * 200)])
     assert capsys.readouterr().out.splitlines() == [
         "name  rows  what",
         "a        1  [bold]x",
@@ -56,10 +56,15 @@ def test_a_plain_table_is_aligned_and_as_wide_as_it_must_be(capsys):
     ]
 
 
+def test_of_a_long_table_the_first_rows_are_printed(capsys):
+    Terminal().print_table(("column",), [("a",), ("b",), ("c",)], max_rows=1)
+    assert capsys.readouterr().out == "column\na\n... and 2 more columns.\n"
+
+
 def test_a_table_at_a_terminal_fits_and_is_no_markup(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "40")
-    Terminal().table(HEADER, [*ROWS, ("b", "22", "z " * 100)])
+    Terminal().print_table(HEADER, [*ROWS, ("b", "22", "z " * 100)])
     lines = click.unstyle(capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 40
     assert lines[1].split() == ["a", "1", "[bold]x"]
@@ -74,24 +79,15 @@ def test_an_interrupt_at_a_terminal_begins_a_line(capsys, monkeypatch):
     assert capsys.readouterr().err == "\nStopped.\n"
 
 
-def test_files_are_replaced_only_by_force(tmp_path):
-    path = tmp_path / "a.html"
-    check_free(path, force=False)
-    path.touch()
-    check_free(path, force=True)
-    with pytest.raises(click.ClickException, match=r"a\.html exists .* --force"):
-        check_free(path, force=False)
-
-
-TALKS_ON = """
+PRINTS_ON = """
 import sys
 from pathlib import Path
 from lacunet.cli._terminal import Terminal
 terminal = Terminal()
 sys.stdin.read()
 for _ in range(9):
-    terminal.say("a" * 9999)
-terminal.table(["a"], [["b"]])
+    terminal.print("a" * 9999)
+terminal.print_table(["a"], [["b"]])
 terminal.note("noted")
 Path(sys.argv[1]).write_text("finished")
 """
@@ -99,7 +95,7 @@ Path(sys.argv[1]).write_text("finished")
 
 def test_work_is_finished_when_nobody_reads_on(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-c", TALKS_ON, str(tmp_path / "out")],
+        [sys.executable, "-c", PRINTS_ON, str(tmp_path / "out")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

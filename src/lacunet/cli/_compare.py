@@ -1,51 +1,30 @@
 """``lacunet compare``: methods compared on a table."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lacunet._text import show_score
-from lacunet.cli._options import (
-    force_option,
-    jobs_option,
-    page_type,
-    reading_options,
-    seed_option,
-    split_names,
-    table_argument,
-    target_option,
-    task_option,
-)
-from lacunet.cli._terminal import Terminal, check_free, common_options
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from lacunet.evaluation import Comparison, Task
     from lacunet.tables import ReadOptions
 
-_HELP = """Compare methods on a table by cross-validation.
 
-lacunet; mean imputation with indicators, nearest neighbours and MICE in front of the
-same network; boosted trees of four libraries, as far as they are installed. All with
-their default parameters, on the same folds. With --drop-at-test also how each does when
-a column that was there in training is missing at prediction. TABLE is CSV or Parquet; -
-is standard input."""
-_EXAMPLES = """\b
-Examples:
-  lacunet compare patients.csv --target ill
-  lacunet compare patients.csv --target ill --drop-at-test age -o compare.html
-  lacunet compare patients.csv --target ill --methods lacunet,hgb --folds 3"""
-
-
-@click.command(help=_HELP, epilog=_EXAMPLES, short_help="Compare methods on a table.")
-@table_argument
-@target_option
-@task_option
+@options.command("Compare methods on a table.")
+@options.table
+@options.target
+@options.task
 @click.option(
     "--methods",
-    callback=split_names,
+    type=options.names,
     help="Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
     "xgboost, catboost, mean, gmm, neumiss, paper.  [default: the first eight]",
 )
@@ -63,19 +42,12 @@ Examples:
     show_default=True,
     help="Number of cross-validations, each with other folds.",
 )
-@click.option(
-    "--drop-at-test",
-    multiple=True,
-    metavar="NAME",
-    help="A column to hide in the test rows. May be given again.",
-)
-@click.option("-o", "--output", type=page_type, help="Also write a page, in HTML.")
-@jobs_option
-@seed_option
-@force_option
-@reading_options
-@common_options
-@click.pass_obj
+@click.option("--drop-at-test", **options.several("A column to hide in the test rows."))
+@options.page("-o", "--output", help="Also write a page, in HTML.")
+@options.jobs
+@options.seed
+@options.force
+@options.reading
 def compare(
     terminal: Terminal,
     table: str,
@@ -91,16 +63,27 @@ def compare(
     seed: int,
     force: bool,
 ) -> None:
-    """Compare methods on a table."""
-    if output is not None:
-        check_free(output, force=force)
+    """Compare methods on a table by cross-validation.
+
+    lacunet; mean imputation with indicators, nearest neighbours and MICE in front of
+    the same network; boosted trees of four libraries, as far as they are installed. All
+    with their default parameters, on the same folds. With --drop-at-test also how each
+    does when a column that was there in training is missing at prediction. TABLE is CSV
+    or Parquet; - is standard input.
+
+    Examples
+    --------
+    lacunet compare patients.csv --target ill
+    lacunet compare patients.csv --target ill --drop-at-test age -o compare.html
+    lacunet compare patients.csv --target ill --methods lacunet,hgb --folds 3
+    """
     from lacunet.evaluation import COMPARED, compare_methods, split_target
     from lacunet.tables import open_table
 
     with open_table(table, reading) as file:
         name = file.short_name
         parts = split_target(file.read(), target, task)
-    with _show_progress(terminal) as on_fold:
+    with terminal.progress("comparing") as bar:
         found = compare_methods(
             parts.X,
             parts.y,
@@ -111,51 +94,43 @@ def compare(
             drop_at_test=drop_at_test,
             random_state=seed,
             n_jobs=jobs,
-            on_fold=on_fold,
+            on_fold=partial(_show_fold, terminal, bar),
         )
     for column in (None, *found.drop_at_test):
-        terminal.say()
+        terminal.print()
         if column is not None:
-            terminal.say(f"With {column!r} missing in the test rows:")
+            terminal.print(f"With {column!r} missing in the test rows:")
         _print_scores(terminal, found, column)
-    terminal.say()
-    for finding in found.findings:
-        terminal.say(f"- {finding.head}. {finding.text}")
+    terminal.print()
+    terminal.print_findings(found.findings)
     for note in found.notes:
         terminal.note(note)
     if output is not None:
         from lacunet.report import write_comparison
 
         title = f"Methods compared on {target} of {name}"
-        made = write_comparison(found, output, title=title, force=force)
-        terminal.say(f"The page: {made}")
-    terminal.answer({"table": name, "target": target, **found.as_dict()})
+        page = write_comparison(found, output, title=title, force=force)
+        terminal.print(f"The page: {page}")
+    terminal.print_json({"table": name, "target": target, **found.as_dict()})
 
 
-@contextmanager
-def _show_progress(terminal: Terminal) -> "Iterator[Callable[..., Any]]":
-    """Show how many fits are done: a bar at a terminal, else a line for each."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    def describe(method: str, fold: int, scores: Mapping[str, float | None]) -> str:
-        shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
-        return f"{method}, fold {fold + 1}: {', '.join(shown) or 'failed'}"
-
-    console = terminal.live_console()
-    if console is None:
-        yield lambda done, total, *fit: terminal.note(
-            f"{done}/{total}: {describe(*fit)}"
-        )
-        return
-    parts = (BarColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*parts, console=console, transient=True) as bar:
-        task = bar.add_task("comparing", total=None)
-
-        def on_fold(done: int, total: int, *fit: Any) -> None:
-            line = f"{done}/{total}, last {describe(*fit)}"
-            bar.update(task, completed=done, total=total, description=line)
-
-        yield on_fold
+def _show_fold(
+    terminal: Terminal,
+    bar: "Progress",
+    done: int,
+    total: int,
+    method: str,
+    fold: int,
+    scores: Mapping[str, float | None],
+) -> None:
+    """Show how many fits are done: by the bar at a terminal, else in a line."""
+    shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
+    text = f"{method}, fold {fold + 1}: {', '.join(shown) or 'failed'}"
+    if bar.live.is_started:
+        task = bar.task_ids[0]
+        bar.update(task, completed=done, total=total, description=f"last {text}")
+    else:
+        terminal.note(f"{done}/{total}: {text}")
 
 
 def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
@@ -174,4 +149,4 @@ def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) 
             row.append("-" if value is None else format(value, form))
         rows.append(row)
     header = ["method", *(f">{metric.title}" for metric in found.metrics)]
-    terminal.table([*header, ">p", ">seconds"], rows)
+    terminal.print_table([*header, ">p", ">seconds"], rows)

@@ -5,28 +5,16 @@ from typing import Any
 
 import click
 
-from lacunet.cli._terminal import Terminal, common_options
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 TABLE, TARGET, EVENT = "mammographic_masses.csv", "severity", "malignant"
 MODELS = ("lacunet", "linear", "hgb")
 # Values that are blanked one after the other in a row of the test set.
 BLANKED = ("margin", "shape", "age")
-_HELP = """Show the library at work on a real table with missing values, in a minute.
-
-The table comes with the package: 961 masses found by mammography (UCI Machine Learning
-Repository, CC BY 4.0). The demo profiles what is missing, fits a classifier to 70% of
-the rows, scores it on the others beside a linear model and boosted trees, and blanks
-values of one row to show how the prediction moves. OUT gets the page and the table;
-they are made anew each time."""
-_EXAMPLES = """\b
-Examples:
-  lacunet demo
-  lacunet demo --out /tmp/demo"""
 
 
-@click.command(
-    help=_HELP, epilog=_EXAMPLES, short_help="Show it at work on a real table."
-)
+@options.command("Show it at work on a real table.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -34,10 +22,20 @@ Examples:
     show_default=True,
     help="Folder for the page and the table.",
 )
-@common_options
-@click.pass_obj
 def demo(terminal: Terminal, out: Path) -> None:
-    """Show the library at work on a real table."""
+    """Show the library at work on a real table with missing values, in a minute.
+
+    The table comes with the package: 961 masses found by mammography (UCI Machine
+    Learning Repository, CC BY 4.0). The demo profiles what is missing, fits a
+    classifier to 70% of the rows, scores it on the others beside a linear model and
+    boosted trees, and blanks values of one row to show how the prediction moves. OUT
+    gets the page and the table; they are made anew each time.
+
+    Examples
+    --------
+    lacunet demo
+    lacunet demo --out /tmp/demo
+    """
     from importlib.resources import files
 
     import pandas as pd
@@ -54,64 +52,45 @@ def demo(terminal: Terminal, out: Path) -> None:
     table = pd.read_csv(out / TABLE)
 
     profile = profile_table(table, target=TARGET)
-    n_missing = int(table.isna().sum().sum())
-    terminal.say(f"{TABLE}: {len(table)} rows, {n_missing} values are missing.")
-    for finding in profile.findings:
-        terminal.say(f"- {finding.head}. {finding.text}")
+    n_missing = table.drop(columns=TARGET).isna().sum()
+    terminal.print(f"{TABLE}: {len(table)} rows, {n_missing.sum()} values are missing.")
+    terminal.print_findings(profile.findings)
 
     scores, ours, test = score_models(terminal, table)
-    metrics = METRICS["classification"]
-    titles = {key: METHODS[key].title for key in MODELS}
-    terminal.say(f"\nFitted to {len(table) - len(test)} rows, scored on {len(test)}:")
-    terminal.table(
-        ("model", *(f">{metric.title}" for metric in metrics)),
-        [
-            (titles[key], *(f"{found[metric.key]:.3f}" for metric in metrics))
-            for key, found in scores.items()
-        ],
-    )
+    titles = [metric.title for metric in METRICS["classification"]]
+    rows_scores = [
+        [METHODS[key].title, *(f"{value:.3f}" for value in found.values())]
+        for key, found in scores.items()
+    ]
+    terminal.print(f"\nFitted to {len(table) - len(test)} rows, scored on {len(test)}:")
+    terminal.print_table(("model", *(f">{title}" for title in titles)), rows_scores)
 
     steps = blank_values(ours, test)
-    terminal.say(f"\nOne held-out mass as values go missing ({EVENT} by our model):")
-    terminal.table(
-        ("known", f">{EVENT}", "expected in place of what is missing"),
-        [
-            (step["known"] or "nothing", f"{step['probability']:.2f}", step["expected"])
-            for step in steps
-        ],
-    )
-    page = write_page(
-        out / "demo.html",
-        "demo.html",
-        lambda: {
-            "title": "lacunet on mammographic masses",
-            "table": table,
-            "findings": profile.findings,
-            "n_test": len(test),
-            "scores": scores,
-            "metrics": metrics,
-            "event": EVENT,
-            "rows_missing": [
-                (name, number, f"{number / len(table):.1%}")
-                for name, number in table.isna().sum().drop(TARGET).items()
-            ],
-            "rows_scores": [
-                {
-                    "cells": [titles[key], *(f"{each:.3f}" for each in found.values())],
-                    "accent": key == "lacunet",
-                }
-                for key, found in scores.items()
-            ],
-            "rows_steps": [
-                (step["known"], f"{step['probability']:.2f}", step["expected"])
-                for step in steps
-            ],
-        },
-        force=True,
-    )
-    terminal.say(f"\nThe page: {page}")
-    terminal.say(f"Next: lacunet fit {out / TABLE} --target {TARGET} -o model")
-    terminal.answer({"scores": scores, "steps": steps, "page": page})
+    rows_steps = [
+        (step["known"] or "nothing", f"{step['probability']:.2f}", step["expected"])
+        for step in steps
+    ]
+    expected = "expected in place of what is missing"
+    terminal.print(f"\nOne held-out mass as values go missing ({EVENT} by our model):")
+    terminal.print_table(("known", f">{EVENT}", expected), rows_steps)
+
+    rows_missing = [(name, n, f"{n / len(table):.1%}") for name, n in n_missing.items()]
+    shown = {
+        "title": "lacunet on mammographic masses",
+        "table": table,
+        "findings": profile.findings,
+        "n_test": len(test),
+        "scores": scores,
+        "event": EVENT,
+        "rows_missing": rows_missing,
+        "titles": titles,
+        "rows_scores": rows_scores,
+        "rows_steps": rows_steps,
+    }
+    page = write_page(out / "demo.html", "demo.html", lambda: shown, force=True)
+    terminal.print(f"\nThe page: {page}")
+    terminal.print(f"Next: lacunet fit {out / TABLE} --target {TARGET} -o model")
+    terminal.print_json({"scores": scores, "steps": steps, "page": page})
 
 
 def score_models(terminal: Terminal, table: Any) -> tuple[dict[str, Any], Any, Any]:

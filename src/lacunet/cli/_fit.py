@@ -1,7 +1,7 @@
 """``lacunet fit``: a model of one's own table."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,54 +9,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lacunet._text import clock_time, show_count
-from lacunet.cli._options import (
-    estimator_options,
-    force_option,
-    make_estimator,
-    page_type,
-    reading_options,
-    seed_option,
-    table_argument,
-    target_option,
-    task_option,
-)
-from lacunet.cli._terminal import Terminal, check_free, common_options
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from lacunet.evaluation import HoldOut, TargetTable, Task
-    from lacunet.tables import ReadOptions
+    from lacunet.tables import ColumnInfo, ReadOptions
 
 CARD = "card.md"
-_MOST_CLASSES = 10  # listed
-
-_HELP = """Train a model that predicts one column of a table from the others.
-
-Missing values need no treatment. Some rows are held out, and the model is scored on
-them, beside HistGradientBoosting and a trivial model; then the model that is written is
-trained on all rows. The density is fitted to rows without a target, too. The folder has
-a card that describes the model and how good it is. TABLE is CSV or Parquet; - is
-standard input."""
-_EXAMPLES = """\b
-Examples:
-  lacunet fit patients.csv --target ill -o model
-  lacunet fit patients.csv --target ill -o model --drop id --missing -999
-  lacunet fit patients.csv --target cost -o model --time-limit 60 --report fit.html"""
+_MAX_COLUMNS, _MAX_CLASSES = 40, 10  # listed
 
 
-@click.command(help=_HELP, epilog=_EXAMPLES, short_help="Train a model of a table.")
-@table_argument
-@target_option
+@options.command("Train a model of a table.")
+@options.table
+@options.target
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(path_type=Path),
+    callback=options.check_free,
     help="The folder to write.",
 )
-@task_option
-@click.option(
-    "--report", type=page_type, help="Also write a page with figures, in HTML."
-)
+@options.task
+@options.page("--report", help="Also write a page with figures, in HTML.")
 @click.option(
     "--hold-out",
     type=click.FloatRange(0, 0.9, min_open=True),
@@ -75,12 +51,10 @@ Examples:
     type=click.FloatRange(0, min_open=True),
     help="Seconds of training, both times together.",
 )
-@seed_option
-@force_option
-@reading_options
-@estimator_options
-@common_options
-@click.pass_obj
+@options.seed
+@options.force
+@options.reading
+@options.estimator
 def fit(
     terminal: Terminal,
     table: str,
@@ -96,10 +70,20 @@ def fit(
     seed: int,
     force: bool,
 ) -> None:
-    """Train a model of a table."""
-    check_free(output, force=force)
-    if report is not None:
-        check_free(report, force=force)
+    """Train a model that predicts one column of a table from the others.
+
+    Missing values need no treatment. Some rows are held out, and the model is scored on
+    them, beside HistGradientBoosting and a trivial model; then the model that is
+    written is trained on all rows. The density is fitted to rows without a target, too.
+    The folder has a card that describes the model and how good it is. TABLE is CSV or
+    Parquet; - is standard input.
+
+    Examples
+    --------
+    lacunet fit patients.csv --target ill -o model
+    lacunet fit patients.csv --target ill -o model --drop id --missing -999
+    lacunet fit patients.csv --target cost -o model --time-limit 60 --report fit.html
+    """
     from lacunet import evaluation
     from lacunet.estimators import check_place
     from lacunet.evaluation import TableFacts, describe_model, split_target
@@ -110,9 +94,9 @@ def fit(
         parts = split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)
         facts = TableFacts(file.short_name, target, *sizes, file.columns)
-    terminal.list_columns(facts.columns)
-    _show_target(terminal, parts)
-    estimator = make_estimator(
+    _print_columns(terminal, facts.columns)
+    _print_target(terminal, parts)
+    estimator = options.make_estimator(
         parts.task,
         parameters,
         # Of both times together.
@@ -134,25 +118,37 @@ def fit(
     if refit:
         terminal.note(f"Training on all {len(parts.y)} rows.")
         model = estimator.fit(parts.X, parts.y, X_unlabelled=parts.X_unlabelled)
-    _show_scores(terminal, found)
+    _print_scores(terminal, found)
     today = datetime.now(UTC).date().isoformat()
     card = describe_model(found, facts, date=today, refitted=refit)
     known = ModelTable.of_columns(
         facts.columns, reading, source=facts.name, target=target
     )
     model.save(output, texts={CARD: card, ModelTable.FILE_NAME: known.to_text()})
-    terminal.say(f"The model: {output}")
+    terminal.print(f"The model: {output}")
     if report is not None:
         from lacunet.report import write_fit
 
         title = f"A model of {target} from {facts.name}"
         write_fit(found, report, table=facts, title=title, force=force)
-        terminal.say(f"The page: {report}")
-    answer = {"model": output, "target": target, "rows": facts.n_rows}
-    terminal.answer({**answer, **found.as_dict(), "page": report})
+        terminal.print(f"The page: {report}")
+    record = {"model": output, "target": target, "rows": facts.n_rows}
+    terminal.print_json({**record, **found.as_dict(), "page": report})
 
 
-def _show_target(terminal: Terminal, parts: "TargetTable") -> None:
+def _print_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:
+    rows = []
+    for column in columns:
+        n_distinct = "many" if column.n_distinct is None else str(column.n_distinct)
+        rows.append((column.name, column.kind, n_distinct, str(column.n_missing)))
+    header = ("column", "type", ">values", ">missing")
+    terminal.print_table(header, rows, max_rows=_MAX_COLUMNS)
+    for column in columns:
+        for notice in column.notices:
+            terminal.note(f"Column {column.name!r}: {notice.text}")
+
+
+def _print_target(terminal: Terminal, parts: "TargetTable") -> None:
     import numpy as np
 
     if parts.task == "regression":
@@ -160,23 +156,22 @@ def _show_target(terminal: Terminal, parts: "TargetTable") -> None:
     else:
         classes, counts = np.unique(parts.y, return_counts=True)
         named = [f"{name} ({n})" for name, n in zip(classes, counts, strict=True)]
-        what = f"classes {', '.join(named[:_MOST_CLASSES])}"
-        if len(named) > _MOST_CLASSES:
-            what += f" and {len(named) - _MOST_CLASSES} more"
-    terminal.say(f"\nTarget {parts.name!r}: {parts.task}, {what}.")
+        what = f"classes {', '.join(named[:_MAX_CLASSES])}"
+        if len(named) > _MAX_CLASSES:
+            what += f" and {len(named) - _MAX_CLASSES} more"
+    terminal.print(f"\nTarget {parts.name!r}: {parts.task}, {what}.")
     if len(parts.X_unlabelled):
         n_rows = show_count(len(parts.X_unlabelled), "row")
-        terminal.say(f"Without a target: {n_rows}, used to fit the density alone.")
+        terminal.print(f"Without a target: {n_rows}, used to fit the density alone.")
 
 
-def _show_scores(terminal: Terminal, found: "HoldOut") -> None:
-    terminal.say(f"\nOn {show_count(found.n_test, 'held-out row')}:")
+def _print_scores(terminal: Terminal, found: "HoldOut") -> None:
+    terminal.print(f"\nOn {show_count(found.n_test, 'held-out row')}:")
     rows = []
     for name, scores in found.scores.items():
         values = (scores[metric.key] for metric in found.metrics)
         shown = ("-" if value is None else f"{value:.4g}" for value in values)
         rows.append((found.titles[name], *shown, clock_time(found.seconds[name])))
     titles = (f">{metric.title}" for metric in found.metrics)
-    terminal.table(("model", *titles, ">time to fit"), rows)
-    for finding in found.findings:
-        terminal.say(f"- {finding.head}. {finding.text}")
+    terminal.print_table(("model", *titles, ">time to fit"), rows)
+    terminal.print_findings(found.findings)

@@ -1,7 +1,7 @@
 """``lacunet impute``: a table with its missing values filled."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +9,8 @@ import click
 
 from lacunet._output import STANDARD
 from lacunet._text import list_names
-from lacunet.cli._options import (
-    check_output,
-    force_option,
-    reading_options,
-    seed_option,
-    silence,
-    table_argument,
-)
-from lacunet.cli._terminal import Terminal, common_options
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,33 +19,10 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 100_000  # that an imputer is fitted to
 
-_HELP = """Fill the missing values of a table, and leave everything else as it is.
 
-Numbers get their conditional mean given the rest of the row, categories the most
-probable one; --draws writes several tables of random draws, which show how uncertain
-the filled values are. The model is a Gaussian mixture that is fitted to the table
-itself, or that of --model. Cells that have a value are written back exactly as they
-stand in the file, with its separator, decimal mark and encoding; integers stay
-integers. TABLE is CSV or Parquet, and so is the output; - is standard input or
-output."""
-_EXAMPLES = """\b
-Examples:
-  lacunet impute patients.csv -o filled.csv
-  lacunet impute patients.csv -o filled.csv --draws 5   filled-1.csv to filled-5.csv
-  lacunet impute new.csv -o filled.csv --model model"""
-
-
-@click.command(
-    help=_HELP, epilog=_EXAMPLES, short_help="Fill the missing values of a table."
-)
-@table_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
-    default=STANDARD,
-    help="File for the filled table.  [default: -, standard output]",
-)
+@options.command("Fill the missing values of a table.")
+@options.table
+@options.table_output("File for the filled table.")
 @click.option(
     "--model",
     type=click.Path(path_type=str),
@@ -63,11 +33,9 @@ Examples:
     type=click.IntRange(min=1),
     help="Number of tables to write, filled with random draws instead of means.",
 )
-@seed_option
-@force_option
-@reading_options
-@common_options
-@click.pass_obj
+@options.seed
+@options.force
+@options.reading
 def impute(
     terminal: Terminal,
     table: str,
@@ -78,47 +46,59 @@ def impute(
     seed: int,
     force: bool,
 ) -> None:
-    """Fill the missing values of a table."""
-    check_output(terminal, output)
+    """Fill the missing values of a table, and leave everything else as it is.
+
+    Numbers get their conditional mean given the rest of the row, categories the most
+    probable one; --draws writes several tables of random draws, which show how
+    uncertain the filled values are. The model is a Gaussian mixture that is fitted to
+    the table itself, or that of --model. Cells that have a value are written back
+    exactly as they stand in the file, with its separator, decimal mark and encoding;
+    integers stay integers. TABLE is CSV or Parquet, and so is the output; - is standard
+    input or output.
+
+    Examples
+    --------
+    lacunet impute patients.csv -o filled.csv
+    lacunet impute patients.csv -o filled.csv --draws 5   filled-1.csv to filled-5.csv
+    lacunet impute new.csv -o filled.csv --model model
+    """
     paths = _name_outputs(output, draws)
     import numpy as np
 
-    from lacunet import load
     from lacunet.tables import ModelTable, Schema, open_output, open_table, write_draws
 
     # Draws have to continue from block to block; a seed would start them again.
     random_state = np.random.RandomState(seed)
-    options = reading if model is None else ModelTable.read(model).options(reading)
-    with open_table(table, options) as file, ExitStack() as stack:
+    read = reading if model is None else ModelTable.read(model).options(reading)
+    with open_table(table, read) as file, ExitStack() as stack:
         _check_kind(file, output)
-        streams = [
-            stack.enter_context(open_output(path, force=force)) for path in paths
-        ]
+        enter = stack.enter_context
+        streams = [enter(open_output(path, force=force)) for path in paths]
         if model is None:
             fitted = _fit(terminal, file, random_state)
+            schema = Schema.of_model(fitted)
         else:
-            fitted = silence(load(model)).set_params(random_state=random_state)
-        schema = Schema.of_model(fitted)
-        if model is not None:
+            fitted = options.load_model(model).set_params(random_state=random_state)
+            schema = Schema.of_model(fitted)
             _warn_left(terminal, file, schema)
 
-        def fill(rows: "pd.DataFrame") -> Sequence[Any]:
+        def fill(rows: "pd.DataFrame") -> Any:
             if draws is None:
                 return [fitted.impute(rows)]
-            filled: Sequence[Any] = fitted.sample_imputations(rows, draws)
-            return filled
+            return fitted.sample_imputations(rows, draws)
 
-        advance = stack.enter_context(terminal.count_rows("filling", file.n_rows))
+        bar = enter(terminal.progress("filling", file.n_rows))
+        advance = partial(bar.advance, bar.task_ids[0])
         count = write_draws(file, streams, fill, schema=schema, advance=advance)
     terminal.warn_unseen(count.unseen)
     n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
     terminal.note(f"Filled {n_filled} missing values in {count.n_rows} rows.")
     if n_left:
-        terminal.complain(
-            f"Warning: {n_left} missing values are left in "
-            f"{list_names(list(count.left))}: the model has no value for them."
+        terminal.warn(
+            f"{n_left} missing values are left in {list_names(list(count.left))}: the "
+            f"model has no value for them."
         )
-    terminal.answer({**vars(count), "outputs": paths})
+    terminal.print_json({**vars(count), "outputs": paths})
 
 
 def _name_outputs(output: str, draws: int | None) -> list[str]:
@@ -130,11 +110,8 @@ def _name_outputs(output: str, draws: int | None) -> list[str]:
         raise click.UsageError(msg)
     path = Path(output)
     ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
-    stem = path.name.removesuffix(ending)
-    return [
-        str(path.with_name(f"{stem}-{number}{ending}"))
-        for number in range(1, draws + 1)
-    ]
+    stem = str(path).removesuffix(ending)
+    return [f"{stem}-{number}{ending}" for number in range(1, draws + 1)]
 
 
 def _check_kind(file: "TableFile", output: str) -> None:
@@ -158,12 +135,9 @@ def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
     for column in file.columns:
         for notice in column.notices:
             if notice.what == "minus":
-                terminal.complain(f"Warning: column {column.name!r}: {notice.text}")
+                terminal.warn(f"column {column.name!r}: {notice.text}")
     empty = [column.name for column in file.columns if column.kind == "empty"]
-    if empty:
-        terminal.complain(
-            f"Warning: left as it is, as no row has a value: {list_names(empty)}."
-        )
+    terminal.warn_names("left as it is, as no row has a value", empty)
     if len(empty) == len(file.columns):
         msg = f"Got {file.name} without a single value, but expected some."
         raise click.ClickException(msg)
@@ -181,7 +155,4 @@ def _warn_left(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
         ("the model has seen no value of it", schema.empty),
     ):
         left = [name for name in names if name in incomplete]
-        if left:
-            terminal.complain(
-                f"Warning: left as it is, as {reason}: {list_names(left)}."
-            )
+        terminal.warn_names(f"left as it is, as {reason}", left)

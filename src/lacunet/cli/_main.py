@@ -14,16 +14,10 @@ from lacunet.cli._compare import compare
 from lacunet.cli._demo import demo
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
+from lacunet.cli._options import COMMON
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
-from lacunet.cli._terminal import (
-    UNREAD,
-    Stopped,
-    Terminal,
-    common_options,
-    echo,
-    forget_reader,
-)
+from lacunet.cli._terminal import UNREAD, Stopped, Terminal, forget_reader
 from lacunet.exceptions import LacunetError
 
 # What public functions raise for bad data, files, models and parameters. Everything
@@ -87,7 +81,7 @@ def _short_warnings() -> Iterator[None]:
     """Show warnings without the place in the code that they come from."""
 
     def show(message: Warning | str, *rest: Any, **more: Any) -> None:
-        echo(f"Warning: {message}", err=True)
+        Terminal().warn(str(message))
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -100,10 +94,10 @@ def _short_warnings() -> Iterator[None]:
     epilog="Help and examples of a command: lacunet COMMAND --help",
 )
 @click.version_option(package_name="lacunet", message="%(prog)s %(version)s")
-@common_options
 def lacunet() -> None:
     """Train neural networks on tables with missing values, without imputation."""
 
 
+lacunet.params += COMMON
 for _command in (demo, profile, fit, predict, impute, compare):
     lacunet.add_command(_command)

@@ -1,31 +1,79 @@
-"""The options that several commands have, and what is made of them."""
+"""How a command is made of a function, and the options that several commands have."""
 
 import functools
+import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
+from click import Choice, FloatRange, IntRange
 
 from lacunet._output import STANDARD
 from lacunet.cli._terminal import Terminal
 
 _MOST_CORES = 8
-_MULTIPLE = "May be given several times."
+_EXAMPLES = "\n\nExamples\n--------\n"
 
 
-def split_names(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    """Return the names of a text that has commas between them."""
-    if value is None:
-        return None
-    names = tuple(part.strip() for part in value.split(",") if part.strip())
-    if not names:
-        msg = f"Got {value!r}, but expected names, as in a,b."
-        raise click.BadParameter(msg, context, parameter)
-    return names
+def command(short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function that gets a ``Terminal``; its docstring is the help.
+
+    The examples of the docstring are printed below the options.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        text, _, examples = str(inspect.getdoc(function)).partition(_EXAMPLES)
+        epilog = f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
+        make = click.command(help=text, epilog=epilog, short_help=short_help)
+        made = make(click.pass_obj(function))
+        made.params += COMMON
+        return made
+
+    return decorate
+
+
+def _set(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Set what is asked for, before the name of the command or behind it."""
+    terminal = context.ensure_object(Terminal)
+    if value and option.name:
+        setattr(terminal, option.name, True)
+
+
+def _common(name: str, field: str, text: str) -> click.Option:
+    settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "help": text}
+    return click.Option([name, field], expose_value=False, callback=_set, **settings)
+
+
+# The options that all commands have.
+COMMON = (
+    _common("--quiet", "quiet", "Print nothing but errors and warnings."),
+    _common("--json", "as_json", "Print the result as JSON, for scripts."),
+    _common("--debug", "debug", "Show errors with their traceback."),
+)
+
+
+def check_free(context: click.Context, option: click.Parameter, path: Any) -> Any:
+    """Refuse to write over a file, unless by force."""
+    if path is not None and path.exists() and not context.params["force"]:
+        msg = f"{path} exists already. Replace it with --force, or name another."
+        raise click.ClickException(msg)
+    return path
+
+
+def _check_page(context: click.Context, option: click.Parameter, path: Any) -> Any:
+    if str(path) == STANDARD:  # which has the text
+        msg = "A page can't go to standard output: name a file."
+        raise click.BadParameter(msg, context, option)
+    return check_free(context, option, path)
+
+
+def _check_one_result(context: click.Context, option: Any, path: str) -> str:
+    if path == STANDARD and context.ensure_object(Terminal).as_json:
+        msg = "Got --json and a table on standard output. Name a file with -o."
+        raise click.UsageError(msg)
+    return path
 
 
 def _count_cores() -> int:
@@ -34,18 +82,13 @@ def _count_cores() -> int:
     return min(int(cpu_count()), _MOST_CORES)
 
 
-class _PageType(click.Path):
-    """A file that a page is written to: not standard output, which has the text."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        if str(value) == STANDARD:
-            self.fail("A page can't go to standard output: name a file.", param, ctx)
-        return super().convert(value, param, ctx)
+def names(value: str) -> tuple[str, ...]:
+    """Return the names of a text that has commas between them."""
+    found = tuple(part.strip() for part in value.split(",") if part.strip())
+    if not found:
+        msg = f"Got {value!r}, but expected names, as in a,b."
+        raise click.BadParameter(msg)
+    return found
 
 
 def sizes(value: str) -> tuple[int, ...]:
@@ -57,120 +100,113 @@ def sizes(value: str) -> tuple[int, ...]:
         raise click.BadParameter(msg) from error
 
 
-page_type = _PageType()
-table_argument = click.argument(
-    "table", type=click.Path(allow_dash=True, path_type=str)
-)
-target_option = click.option(
+def several(text: str, metavar: str = "NAME") -> dict[str, Any]:
+    """Return the settings of an option that may be given several times."""
+    text = f"{text} May be given several times."
+    return {"multiple": True, "metavar": metavar, "help": text}
+
+
+def table_output(text: str) -> Callable[..., Any]:
+    """Return the option for a table that is written."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
+        default=STANDARD,
+        callback=_check_one_result,
+        help=f"{text}  [default: -, standard output]",
+    )
+
+
+table = click.argument("table", type=click.Path(allow_dash=True, path_type=str))
+target = click.option(
     "--target", required=True, metavar="NAME", help="The column to predict."
 )
-task_option = click.option(
+task = click.option(
     "--task",
-    type=click.Choice(("classification", "regression")),
+    type=Choice(("classification", "regression")),
     help="Predict a class or a number.  [default: by the target]",
 )
-seed_option = click.option(
+seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."
 )
-force_option = click.option(
-    "--force", is_flag=True, help="Replace files that exist already."
+# Eager: known when the other options are checked.
+force = click.option(
+    "--force", is_flag=True, is_eager=True, help="Replace files that exist already."
 )
-jobs_option = click.option(
+jobs = click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=IntRange(min=1),
     default=_count_cores,
     show_default=f"one for each core, at most {_MOST_CORES}",
     help="Number of processes, one core each.",
 )
-READING: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "--missing": {
-            "multiple": True,
-            "metavar": "TEXT",
-            "help": f"A cell that means missing, beside the usual ones. {_MULTIPLE}",
-        },
-        "--no-usual-missing": {
-            "is_flag": True,
-            "help": "In CSV files only an empty cell means missing, not NA, ?, - and "
-            "the like.",
-        },
-        "--drop": {
-            "multiple": True,
-            "metavar": "NAME",
-            "help": f"A column to leave out. {_MULTIPLE}",
-        },
-        "--categorical": {
-            "multiple": True,
-            "metavar": "NAME",
-            "help": f"A column of categories, even if it looks numeric. {_MULTIPLE}",
-        },
-        "--sep": {"help": "Separator between cells.  [default: detected]"},
-        "--encoding": {
-            "help": "Such as latin-1.  [default: UTF-8, or by the byte order mark]"
-        },
-    }
-)
-_FRACTION = click.FloatRange(0, 1, max_open=True)
-_COUNT = click.IntRange(min=1)
-_AT_LEAST_ZERO = click.FloatRange(0)
-# Types and help of parameters of the estimators.
-FLAGS: Mapping[str, tuple[Any, str]] = MappingProxyType(
-    {
-        "--n-networks": (_COUNT, "Number of networks whose predictions are averaged."),
-        "--hidden-layer-sizes": (sizes, "Units of each layer, such as 64,64."),
-        "--activation": (str, "Activation function, such as relu, gelu or tanh."),
-        "--dropout": (_FRACTION, "Dropout rate between layers."),
-        "--max-epochs": (_COUNT, "Maximum number of epochs."),
-        "--batch-size": (_COUNT, "Rows per training step."),
-        "--lr": (click.FloatRange(0, min_open=True), "Learning rate."),
-        "--weight-decay": (_AT_LEAST_ZERO, "Weight decay of the networks."),
-        "--validation-fraction": (
-            click.FloatRange(0, 1, min_open=True, max_open=True),
-            "Fraction of rows used for early stopping.",
-        ),
-        "--density": (
-            click.Choice(("auto", "diag", "factor", "full")),
-            "Covariances of the Gaussian mixture.",
-        ),
-        "--n-components": (_COUNT, "Components of the mixture; needs --density."),
-        "--gamma": (_AT_LEAST_ZERO, "Initial variance of noise on observed values."),
-        "--density-loss-weight": (
-            _AT_LEAST_ZERO,
-            "Weight of the density's likelihood in the loss.",
-        ),
-        "--indicator": (
-            click.Choice(("auto", "yes", "no")),
-            "Add missingness indicator columns.",
-        ),
-        "--mask-augmentation": (
-            _FRACTION,
-            "Mean fraction of observed values hidden in training.",
-        ),
-        "--max-categories": (
-            click.IntRange(min=2),
-            "Maximum number of categories of a column; the rarest are pooled.",
-        ),
-        "--scale": (
-            click.Choice(("standard", "robust", "quantile", "none")),
-            "Scaling of numeric columns.",
-        ),
-        "--propagate": (
-            click.Choice(("expectation", "sample")),
-            "Predict from the expected first layer, or from draws of what is missing.",
-        ),
-        "--class-weight": (
-            click.Choice(("balanced",)),
-            "Weight classes inversely to their frequency.",
-        ),
-        "--device": (
-            click.Choice(("cpu", "cuda", "mps", "auto")),
-            "Device to train on.",
-        ),
-    }
-)
+_PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
+page = functools.partial(click.option, type=_PAGE_TYPE, callback=_check_page)
+READING: Mapping[str, Mapping[str, Any]] = {
+    "--missing": several("A cell that means missing, beside the usual ones.", "TEXT"),
+    "--no-usual-missing": {
+        "is_flag": True,
+        "help": "In CSV files only an empty cell means missing, not NA, ?, - and "
+        "the like.",
+    },
+    "--drop": several("A column to leave out."),
+    "--categorical": several("A column of categories, even if it looks numeric."),
+    "--sep": {"help": "Separator between cells.  [default: detected]"},
+    "--encoding": {
+        "help": "Such as latin-1.  [default: UTF-8, or by the byte order mark]"
+    },
+}
+_FRACTION = FloatRange(0, 1, max_open=True)
+_COUNT = IntRange(min=1)
+_AT_LEAST_ZERO = FloatRange(0)
+# Type, or all values, and help of parameters of the estimators.
+FLAGS: Mapping[str, tuple[Any, str]] = {
+    "--n-networks": (_COUNT, "Number of networks whose predictions are averaged."),
+    "--hidden-layer-sizes": (sizes, "Units of each layer, such as 64,64."),
+    "--activation": (str, "Activation function, such as relu, gelu or tanh."),
+    "--dropout": (_FRACTION, "Dropout rate between layers."),
+    "--max-epochs": (_COUNT, "Maximum number of epochs."),
+    "--batch-size": (_COUNT, "Rows per training step."),
+    "--lr": (FloatRange(0, min_open=True), "Learning rate."),
+    "--weight-decay": (_AT_LEAST_ZERO, "Weight decay of the networks."),
+    "--validation-fraction": (
+        FloatRange(0, 1, min_open=True, max_open=True),
+        "Fraction of rows used for early stopping.",
+    ),
+    "--density": (
+        ("auto", "diag", "factor", "full"),
+        "Covariances of the Gaussian mixture.",
+    ),
+    "--n-components": (_COUNT, "Components of the mixture; needs --density."),
+    "--gamma": (_AT_LEAST_ZERO, "Initial variance of noise on observed values."),
+    "--density-loss-weight": (
+        _AT_LEAST_ZERO,
+        "Weight of the density's likelihood in the loss.",
+    ),
+    "--indicator": (("auto", "yes", "no"), "Add missingness indicator columns."),
+    "--mask-augmentation": (
+        _FRACTION,
+        "Mean fraction of observed values hidden in training.",
+    ),
+    "--max-categories": (
+        IntRange(min=2),
+        "Maximum number of categories of a column; the rarest are pooled.",
+    ),
+    "--scale": (
+        ("standard", "robust", "quantile", "none"),
+        "Scaling of numeric columns.",
+    ),
+    "--propagate": (
+        ("expectation", "sample"),
+        "Predict from the expected first layer, or from draws of what is missing.",
+    ),
+    "--class-weight": (("balanced",), "Weight classes inversely to their frequency."),
+    "--device": (("cpu", "cuda", "mps", "auto"), "Device to train on."),
+}
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for reading a table, passed to the command as ``reading``."""
 
     def build(chosen: dict[str, Any]) -> Any:
@@ -182,14 +218,15 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _gathered(command, "reading", READING, build)
 
 
-def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def estimator(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add parameters of the estimators; those given are passed as ``parameters``."""
 
     def build(chosen: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in chosen.items() if value is not None}
 
     options = {
-        name: {"type": type_, "help": text} for name, (type_, text) in FLAGS.items()
+        name: {"type": Choice(of) if isinstance(of, tuple) else of, "help": text}
+        for name, (of, text) in FLAGS.items()
     }
     return _gathered(command, "parameters", options, build)
 
@@ -215,21 +252,17 @@ def _gathered(
 
 
 def make_estimator(task: str, parameters: Mapping[str, Any], **fixed: Any) -> Any:
-    """Return an estimator with the parameters of ``estimator_options``."""
-    from lacunet import (
-        IncompleteGaussianMixture,
-        LacunetClassifier,
-        LacunetRegressor,
-    )
+    """Return an estimator with the parameters of ``estimator``."""
+    import lacunet
 
     rest = dict(parameters)
     density: Any = rest.pop("density", "auto")
-    size = {name: rest.pop(name) for name in ("n_components",) if name in rest}
     if density != "auto":
-        density = IncompleteGaussianMixture(covariance_type=density, **size)
-    elif size:
+        size = rest.pop("n_components", 1)
+        density = lacunet.IncompleteGaussianMixture(size, covariance_type=density)
+    elif "n_components" in rest:
         msg = (
-            f"Got --n-components {size['n_components']} for a density that is chosen "
+            f"Got --n-components {rest['n_components']} for a density that is chosen "
             f"automatically. Add --density diag, factor or full."
         )
         raise click.UsageError(msg)
@@ -238,19 +271,16 @@ def make_estimator(task: str, parameters: Mapping[str, Any], **fixed: Any) -> An
     if task == "regression" and "class_weight" in rest:
         msg = "Got --class-weight for a regression, but there are no classes."
         raise click.UsageError(msg)
-    make = LacunetClassifier if task == "classification" else LacunetRegressor
-    return make(density=density, **rest, **fixed)
+    if task == "regression":
+        return lacunet.LacunetRegressor(density=density, **rest, **fixed)
+    return lacunet.LacunetClassifier(density=density, **rest, **fixed)
 
 
-def check_output(terminal: Terminal, output: str) -> None:
-    """Refuse two results on standard output."""
-    if terminal.as_json and output == STANDARD:
-        msg = "Got --json and a table on standard output. Name a file with -o."
-        raise click.UsageError(msg)
+def load_model(path: str) -> Any:
+    """Load a model, without its warning of unseen missing values: we have our own."""
+    from lacunet import load
 
-
-def silence(model: Any) -> Any:
-    """Turn off the warning of unseen missing values, which is for users of Python."""
+    model = load(path)
     if model.on_unseen_missing == "warn":
         model.set_params(on_unseen_missing="use")
     return model

@@ -5,59 +5,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lacunet._output import STANDARD
-from lacunet._text import list_names
-from lacunet.cli._options import (
-    check_output,
-    force_option,
-    reading_options,
-    silence,
-    table_argument,
-)
-from lacunet.cli._terminal import Terminal, common_options
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import Match, ReadOptions
+    from lacunet.tables import ReadOptions
 
 BLOCK = 20_000  # rows at a time
 
-_HELP = """Predict the rows of a table with a model of `lacunet fit`.
 
-Columns are matched by name, in any order. Those that the table lacks count as missing
-in every row, and those that the model does not know are ignored, each with a warning.
-The table is read in blocks: it may be larger than memory. TABLE is CSV or Parquet; - is
-standard input."""
-_EXAMPLES = """\b
-Examples:
-  lacunet predict model new.csv -o out.csv
-  lacunet predict model new.parquet -o out.parquet --keep id
-  cat new.csv | lacunet predict model - | head"""
-
-
-@click.command(help=_HELP, epilog=_EXAMPLES, short_help="Predict the rows of a table.")
+@options.command("Predict the rows of a table.")
 @click.argument("model", type=click.Path(path_type=str))
-@table_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
-    default=STANDARD,
-    help="The table to write: CSV, or Parquet by its name.  [default: -, "
-    "standard output]",
-)
+@options.table
+@options.table_output("The table to write: CSV, or Parquet by its name.")
 @click.option(
     "--keep",
-    multiple=True,
-    metavar="NAME",
-    help="A column of the table to copy in front of the prediction. May be given "
-    "again.",
+    **options.several("A column of the table to copy in front of the prediction."),
 )
-@force_option
-@reading_options
-@common_options
-@click.pass_obj
+@options.force
+@options.reading
 def predict(
     terminal: Terminal,
     model: str,
@@ -67,33 +35,38 @@ def predict(
     keep: tuple[str, ...],
     force: bool,
 ) -> None:
-    """Predict the rows of a table."""
-    check_output(terminal, output)
-    from lacunet import load
-    from lacunet.tables import (
-        FileFormat,
-        ModelTable,
-        Schema,
-        open_output,
-        open_table,
-        predict_rows,
-        write_rows,
-    )
+    """Predict the rows of a table with a model of `lacunet fit`.
 
-    fitted = silence(load(model))
+    Columns are matched by name, in any order. Those that the table lacks count as
+    missing in every row, and those that the model does not know are ignored, each with
+    a warning. The table is read in blocks: it may be larger than memory. TABLE is CSV
+    or Parquet; - is standard input.
+
+    Examples
+    --------
+    lacunet predict model new.csv -o out.csv
+    lacunet predict model new.parquet -o out.parquet --keep id
+    cat new.csv | lacunet predict model - | head
+    """
+    from lacunet import tables
+
+    fitted = options.load_model(model)
     if not hasattr(fitted, "predict"):
         msg = (
             f"Got {model}, a {type(fitted).__name__}, but expected one that predicts. "
             f"Fill tables with it: lacunet impute TABLE --model {model}."
         )
         raise click.ClickException(msg)
-    known, schema = ModelTable.read(model), Schema.of_model(fitted)
-    with open_table(table, known.options(reading)) as file:
+    known, schema = tables.ModelTable.read(model), tables.Schema.of_model(fitted)
+    format = tables.FileFormat.of_name(output)
+    # What the rows have that training had not, found while they pass.
+    unseen: dict[str, list[str]] = {}
+    newly_missing: dict[str, None] = {}
+    with tables.open_table(table, known.options(reading)) as file:
         match = file.match(schema)
-        _warn_columns(terminal, match, {known.target, *keep})
-        # What the rows have that training had not, found while they pass.
-        unseen: dict[str, list[str]] = {}
-        newly_missing: dict[str, None] = {}
+        ignored = [x for x in match.unknown if x not in {known.target, *keep}]
+        terminal.warn_names("not in the table, so missing in every row", match.missing)
+        terminal.warn_names("ignored, as the model does not know it", ignored)
         complete = [
             column.name
             for column in schema.columns
@@ -104,45 +77,27 @@ def predict(
             for block in file.blocks(BLOCK, schema=schema, unseen=unseen):
                 missing = block[complete].isna().any()
                 newly_missing.update(dict.fromkeys(missing.index[missing]))
-                yield predict_rows(fitted, block)
-                advance(len(block))
+                yield tables.predict_rows(fitted, block)
+                bar.advance(bar.task_ids[0], len(block))
 
-        format = FileFormat.of_name(output)
         with (
-            open_output(output, force=force) as stream,
-            terminal.count_rows("predicting", None) as advance,
+            tables.open_output(output, force=force) as stream,
+            terminal.progress("predicting") as bar,
         ):
             frames = predictions()
             if keep:
                 typed = format.kind == "parquet"
                 cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
                 frames = _join(cells, frames)
-            n_rows = write_rows(stream, frames, format)
-    new = {name: values for name, values in unseen.items() if values}
-    terminal.warn_unseen(new)
-    incomplete = [name for name in newly_missing if name not in new]
-    if incomplete:
-        terminal.complain(
-            f"Warning: missing in some rows but in none of training, so that nothing "
-            f"was learned about that: {list_names(incomplete)}."
-        )
+            n_rows = tables.write_rows(stream, frames, format)
+    terminal.warn_unseen(unseen)
+    terminal.warn_names(
+        "missing in some rows but in none of training, so that nothing was learned "
+        "about that",
+        [name for name in newly_missing if not unseen.get(name)],
+    )
     terminal.note(f"Predicted {n_rows} rows.")
-    terminal.answer({"rows": n_rows, "output": output, **vars(match)})
-
-
-def _warn_columns(
-    terminal: Terminal, match: "Match", expected: set[str | None]
-) -> None:
-    unknown = [name for name in match.unknown if name not in expected]
-    if match.missing:
-        terminal.complain(
-            f"Warning: not in the table, so missing in every row: "
-            f"{list_names(match.missing)}."
-        )
-    if unknown:
-        terminal.complain(
-            f"Warning: ignored, as the model does not know it: {list_names(unknown)}."
-        )
+    terminal.print_json({"rows": n_rows, "output": output, **vars(match)})
 
 
 def _join(

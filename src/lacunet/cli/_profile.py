@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lacunet.cli._options import (
-    force_option,
-    page_type,
-    reading_options,
-    table_argument,
-)
-from lacunet.cli._terminal import Terminal, check_free, common_options
+from lacunet._text import list_names
+from lacunet.cli import _options as options
+from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from lacunet.profile import Profile
@@ -20,31 +16,15 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 30  # listed, those with the most missing values first
 _MAX_PATTERNS = 8  # listed, of at least 1% of the rows
 
-_HELP = """Report what is missing in a table, and what that depends on.
 
-Fractions by column and row, patterns of cells that are missing together, Little's test
-of whether values are missing completely at random, which columns' missingness depends
-on which others and, with --target, whether missingness is associated with it. With -o
-also a page with figures. TABLE is CSV or Parquet; - is standard input."""
-_EXAMPLES = """\b
-Examples:
-  lacunet profile patients.csv
-  lacunet profile patients.csv --target ill -o profile.html
-  lacunet profile patients.csv --missing -999 --drop id"""
-
-
-@click.command(
-    help=_HELP, epilog=_EXAMPLES, short_help="Report what is missing in a table."
-)
-@table_argument
+@options.command("Report what is missing in a table.")
+@options.table
 @click.option(
     "--target", metavar="NAME", help="A column; is missingness associated with it?"
 )
-@click.option("-o", "--output", type=page_type, help="Also write a page, in HTML.")
-@force_option
-@reading_options
-@common_options
-@click.pass_obj
+@options.page("-o", "--output", help="Also write a page, in HTML.")
+@options.force
+@options.reading
 def profile(
     terminal: Terminal,
     table: str,
@@ -53,44 +33,49 @@ def profile(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Report what is missing in a table."""
-    if output is not None:
-        check_free(output, force=force)
+    """Report what is missing in a table, and what that depends on.
+
+    Fractions by column and row, patterns of cells that are missing together, Little's
+    test of whether values are missing completely at random, which columns' missingness
+    depends on which others and, with --target, whether missingness is associated with
+    it. With -o also a page with figures. TABLE is CSV or Parquet; - is standard input.
+
+    Examples
+    --------
+    lacunet profile patients.csv
+    lacunet profile patients.csv --target ill -o profile.html
+    lacunet profile patients.csv --missing -999 --drop id
+    """
     from lacunet.profile import profile_table
     from lacunet.tables import open_table
 
     with open_table(table, reading) as file:
         found = profile_table(file.read(), target=target)
         name = file.short_name
-    _print(terminal, found, name)
+    terminal.print(f"{name}: {found.n_rows} rows, {found.n_columns} columns.")
+    terminal.print_findings(found.findings)
+    _print_tables(terminal, found)
+    for notice in found.notices:
+        terminal.note(notice)
     if output is not None:
         from lacunet.report import write_profile
 
         title = f"What is missing in {name}"
         page = write_profile(found, output, title=title, force=force)
-        terminal.say(f"The page: {page}")
-    terminal.answer({"table": name, **found.as_dict(), "page": output})
+        terminal.print(f"The page: {page}")
+    terminal.print_json({"table": name, **found.as_dict(), "page": output})
 
 
-def _print(terminal: Terminal, profile: "Profile", name: str) -> None:
-    from lacunet._text import list_names
-
-    terminal.say(f"{name}: {profile.n_rows} rows, {profile.n_columns} columns.")
-    for finding in profile.findings:
-        terminal.say(f"- {finding.head}. {finding.text}")
-    incomplete = [column for column in profile.columns if column.n_missing]
-    incomplete.sort(key=lambda column: -column.n_missing)
-    if incomplete:
-        terminal.say()
-        terminal.table(
-            ("column", "type", ">missing", ">fraction"),
-            [
-                (c.name, c.kind, str(c.n_missing), f"{c.fraction_missing:.1%}")
-                for c in incomplete[:_MAX_COLUMNS]
-            ],
-        )
-    if len(incomplete) > _MAX_COLUMNS:
-        terminal.say(f"... and {len(incomplete) - _MAX_COLUMNS} more columns.")
+def _print_tables(terminal: Terminal, profile: "Profile") -> None:
+    columns = [
+        (each.name, each.kind, str(each.n_missing), f"{each.fraction_missing:.1%}")
+        for each in sorted(profile.columns, key=lambda column: -column.n_missing)
+        if each.n_missing
+    ]
+    if columns:
+        header = ("column", "type", ">missing", ">fraction")
+        terminal.print()
+        terminal.print_table(header, columns, max_rows=_MAX_COLUMNS)
     patterns = [
         (
             str(each.n_rows),
@@ -101,7 +86,5 @@ def _print(terminal: Terminal, profile: "Profile", name: str) -> None:
         if each.fraction >= 0.01
     ]
     if profile.n_patterns > 1 and patterns:
-        terminal.say()
-        terminal.table((">rows", ">fraction", "missing together"), patterns)
-    for notice in profile.notices:
-        terminal.note(notice)
+        terminal.print()
+        terminal.print_table((">rows", ">fraction", "missing together"), patterns)
