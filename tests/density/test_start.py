@@ -23,7 +23,7 @@ def signals(n=600, width=20, seed=0):
 
 
 def cells_of(x):
-    return standardise(widen(split_cells(torch.from_numpy(x)), torch.zeros(())))
+    return standardise(widen(split_cells(torch.from_numpy(x))))
 
 
 def purity(responsibilities, groups):
@@ -33,7 +33,7 @@ def purity(responsibilities, groups):
     return sum(most) / len(groups)
 
 
-def test_rows_are_told_by_their_spread_where_distances_can_not():
+def test_rows_are_separated_by_their_variance_where_distances_can_not():
     x, amplitude = signals()
     cells = cells_of(x)
     responsibilities = cluster_rows(cells, 3, np.random.RandomState(0))

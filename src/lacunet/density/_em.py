@@ -2,13 +2,14 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from lacunet.density._parameters import row_size
 from lacunet.functional import (
     Cells,
     Components,
@@ -23,8 +24,204 @@ from lacunet.functional import (
     widen,
 )
 
+# Numbers that a block may hold at once: 8 MB of float64.
+BLOCK_BUDGET = 2**20
 # Below this fraction of a row, nothing was learned of a column in a component.
 _NOTHING = 1e-10
+
+Parts = TypeVar("Parts", bound=Components)
+
+
+class Expectation(NamedTuple):
+    """What an E-step finds out about a block of rows."""
+
+    log_likelihood: Tensor  # (rows,)
+    responsibilities: Tensor  # (rows, components)
+    statistics: Any
+
+
+class Step(ABC, Generic[Parts]):
+    """What EM needs to know of a covariance type."""
+
+    def prepare(self, cells: Cells) -> Any:
+        """Do once what is the same in every iteration: by default, nothing."""
+        return cells
+
+    @abstractmethod
+    def expect(self, data: Any, components: Parts) -> Expectation:
+        """Return the log likelihood of every row and the statistics of all.
+
+        The log weights may be one set for all rows, or (rows, components).
+        """
+
+    @abstractmethod
+    def maximise(self, statistics: Any, components: Parts, reg_covar: float) -> Parts:
+        """Return the components that fit the statistics best.
+
+        ``components`` are those that weighed the rows.
+        """
+
+    def recentre(self, statistics: Any, old: Parts, new: Parts) -> Any:
+        """Return statistics about the means of other components, if they have any."""
+        return statistics
+
+    def log_prior(self, components: Parts) -> float:
+        """Return what the M-step adds to the log likelihood of all rows."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class EMResult(Generic[Parts]):
+    """Where EM ended."""
+
+    components: Parts
+    statistics: Any  # of the last E-step, averaged over rows
+    lower_bounds: list[float]
+    converged: bool
+
+    @property
+    def lower_bound(self) -> float:
+        """Mean log likelihood of a row under the components."""
+        return self.lower_bounds[-1]
+
+
+def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
+    """Split rows into blocks whose intermediate results fit in memory.
+
+    Rows of one pattern come together, as a pattern of full covariances is dear.
+    """
+    n_rows, n_features = cells.values.shape
+    size = row_size(estimator, n_numeric)
+    row_cost = torch.full((n_rows,), size + n_features)
+    order = torch.arange(n_rows)
+    if estimator.covariance_type == "full":
+        index = find_patterns(cells.observed).of_row
+        order = index.argsort(stable=True)
+        first = torch.ones(n_rows, dtype=torch.bool)
+        first[1:] = index[order].diff() != 0
+        row_cost = row_cost + first * size * n_features
+    block = row_cost.cumsum(0) // BLOCK_BUDGET
+    counts = torch.unique_consecutive(block, return_counts=True)[1].tolist()
+    if len(counts) == 1:
+        return [cells]
+    return [Cells(*(t[rows] for t in cells)) for rows in order.split(counts)]
+
+
+def best_of_starts(
+    estimator: Any, step: Step[Parts], blocks: list[Cells], starts: Iterable[Parts]
+) -> EMResult[Parts]:
+    """Run EM from every start, and keep the best result."""
+    results = (run_em(estimator, step, blocks, start) for start in starts)
+    return max(results, key=lambda result: result.lower_bound)
+
+
+def run_em(
+    estimator: Any, step: Step[Parts], blocks: list[Cells], components: Parts
+) -> EMResult[Parts]:
+    """Climb from ``components`` until a step gains less than ``tol`` per row.
+
+    The likelihood rises with every step, but for what ``reg_covar`` costs. Where it
+    ended lower than it had been, the best components that were measured are returned.
+    """
+    prepared = [step.prepare(block) for block in blocks]
+    n_rows = sum(len(block.values) for block in blocks)
+    bounds: list[float] = []
+    best: EMResult[Parts] | None = None
+    converged = False
+    for iteration in range(1, estimator.max_iter + 1):
+        log_likelihood, sums = expect_all(step, prepared, components)
+        log_likelihood += step.log_prior(components)
+        bounds.append(_finite(log_likelihood / n_rows))
+        converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < estimator.tol
+        measured = components
+        if best is None or bounds[-1] >= best.lower_bound:
+            best = EMResult(measured, _average(sums, n_rows), list(bounds), converged)
+        components = step.maximise(sums, measured, estimator.reg_covar)
+        if estimator.verbose and iteration % estimator.verbose == 0:
+            print(f"iteration {iteration}: log likelihood {bounds[-1]:.6f}")  # noqa: T201
+        if converged:
+            break
+    assert best is not None
+    if bounds[-1] < best.lower_bound - 1e-10 * abs(best.lower_bound):
+        return replace(best, converged=converged)
+    statistics = step.recentre(_average(sums, n_rows), measured, components)
+    return EMResult(components, statistics, bounds, converged)
+
+
+def _finite(bound: float) -> float:
+    """Refuse what no further step can mend."""
+    if not math.isfinite(bound):
+        msg = (
+            f"Got a mean log likelihood of {bound}, but expected a finite one: a "
+            f"component has collapsed, or the values are too large to be squared. "
+            f"Raise reg_covar, scale the columns, or ask for fewer components."
+        )
+        raise ValueError(msg)
+    return bound
+
+
+def expect_all(
+    step: Step[Parts], prepared: list[Any], components: Parts
+) -> tuple[float, Any]:
+    """Return the log likelihood of all rows and the sums of their statistics."""
+    log_likelihood, sums = 0.0, None
+    for data in prepared:
+        try:
+            total, _, statistics = step.expect(data, components)
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+            msg = (
+                f"Got a covariance that is not positive definite ({error}), but "
+                f"expected it to be. Raise reg_covar, or drop columns that are "
+                f"combinations of others."
+            )
+            raise ValueError(msg) from error
+        log_likelihood += float(total.sum())
+        sums = _combine(torch.add, sums, statistics) if sums else statistics
+    return log_likelihood, sums
+
+
+def _combine(function: Callable[..., Tensor], *statistics: Any) -> Any:
+    """Apply a function to records of statistics, tensor by tensor, nested ones too."""
+    if isinstance(statistics[0], Tensor):
+        return function(*statistics)
+    parts = (_combine(function, *p) for p in zip(*statistics, strict=True))
+    return type(statistics[0])(*parts)
+
+
+def _average(sums: Any, n_rows: int) -> Any:
+    return _combine(lambda tensor: tensor / n_rows, sums)
+
+
+def step_towards(
+    estimator: Any,
+    step: Step[Parts],
+    blocks: list[Cells],
+    components: Parts,
+    statistics: Any,
+    *,
+    rate: float,
+) -> EMResult[Parts]:
+    """Move statistics by ``rate`` towards those of a new batch (stepwise EM)."""
+    n_rows = sum(len(block.values) for block in blocks)
+    prepared = [step.prepare(block) for block in blocks]
+    log_likelihood, sums = expect_all(step, prepared, components)
+    blended = _combine(
+        lambda old, new: (1.0 - rate) * old + rate * new,
+        statistics,
+        _average(sums, n_rows),
+    )
+    moved = step.maximise(blended, components, estimator.reg_covar)
+    recentred = step.recentre(blended, components, moved)
+    return EMResult(moved, recentred, [_finite(log_likelihood / n_rows)], False)
+
+
+# --- the covariance types
+
+
+def normalise(joint: Tensor) -> tuple[Tensor, Tensor]:
+    """Return log likelihoods (rows,) and responsibilities (rows, components)."""
+    total = joint.logsumexp(-1)
+    return total, (joint - total[:, None]).exp()
 
 
 class DiagStatistics(NamedTuple):
@@ -36,85 +233,14 @@ class DiagStatistics(NamedTuple):
     second: Tensor  # of their squares
 
 
-class FactorStatistics(NamedTuple):
-    """The same for the regression of every column on the factors and a constant."""
-
-    mass: Tensor  # (components,)
-    factors: Tensor  # of the factors and a one: (components, rank + 1, rank + 1)
-    design: Tensor  # over the rows that have the column: (c, features, rank + 1, ...)
-    cross: Tensor  # (components, features, rank + 1)
-    second: Tensor  # (components, features)
-
-
-class FullStatistics(NamedTuple):
-    """The same with the missing cells filled in and their covariance added."""
-
-    mass: Tensor  # (components,)
-    missing: Tensor  # (components, features)
-    first: Tensor  # (components, features)
-    second: Tensor  # (components, features, features)
-
-
-Data = TypeVar("Data")
-Parts = TypeVar("Parts", bound=Components)
-Sums = TypeVar("Sums", bound=tuple[Any, ...])
-
-
-class Expectation(NamedTuple, Generic[Sums]):
-    """What an E-step finds out about a block of rows."""
-
-    log_likelihood: Tensor  # (rows,)
-    responsibilities: Tensor  # (rows, components)
-    statistics: Sums
-
-
-class Step(ABC, Generic[Data, Parts, Sums]):
-    """What EM needs to know of a covariance type."""
-
-    @abstractmethod
-    def prepare(self, cells: Cells) -> Data:
-        """Do once what is the same in every iteration."""
-
-    @abstractmethod
-    def expect(self, data: Data, components: Parts) -> Expectation[Sums]:
-        """Return the log likelihood of every row and the statistics of all.
-
-        The log weights may be one set for all rows, or (rows, components).
-        """
-
-    @abstractmethod
-    def maximise(self, statistics: Sums, components: Parts, reg_covar: float) -> Parts:
-        """Return the components that fit the statistics best.
-
-        ``components`` are those that weighed the rows.
-        """
-
-    @abstractmethod
-    def recentre(self, statistics: Sums, old: Parts, new: Parts) -> Sums:
-        """Return statistics about the means of other components."""
-
-    def log_prior(self, components: Parts) -> float:
-        """Return what the M-step adds to the log likelihood of all rows."""
-        return 0.0
-
-
-def normalise(joint: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log likelihoods (rows,) and responsibilities (rows, components)."""
-    total = joint.logsumexp(-1)
-    return total, (joint - total[:, None]).exp()
-
-
-class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
+class DiagStep(Step[DiagComponents]):
     """Diagonal covariances."""
 
     def prepare(self, cells: Cells) -> WideCells:
         """Take the squares, and see whether anything is missing at all."""
-        wide = widen(cells, torch.zeros((), dtype=torch.float64))
-        return wide._replace(complete=bool(cells.observed.all()))
+        return widen(cells)._replace(complete=bool(cells.observed.all()))
 
-    def expect(
-        self, data: WideCells, components: DiagComponents
-    ) -> Expectation[DiagStatistics]:
+    def expect(self, data: WideCells, components: DiagComponents) -> Expectation:
         """Weigh the observed cells."""
         log_weights, means, variances = components
         total, responsibilities = normalise(
@@ -133,7 +259,7 @@ class DiagStep(Step[WideCells, DiagComponents, DiagStatistics]):
         move = first / weight
         variances = (second / weight - move.square()).clamp_min(0.0) + reg_covar
         return DiagComponents(
-            log_shares(mass),
+            log_fractions(mass),
             torch.where(seen, components.means + move, components.means),
             torch.where(seen, variances, components.variances),
         )
@@ -171,18 +297,22 @@ def diag_statistics(
     )
 
 
-class FactorStep(Step[Cells, FactorComponents, FactorStatistics]):
+class FactorStatistics(NamedTuple):
+    """The same for the regression of every column on the factors and a constant."""
+
+    mass: Tensor  # (components,)
+    factors: Tensor  # of the factors and a one: (components, rank + 1, rank + 1)
+    design: Tensor  # over the rows that have the column: (c, features, rank + 1, ...)
+    cross: Tensor  # (components, features, rank + 1)
+    second: Tensor  # (components, features)
+
+
+class FactorStep(Step[FactorComponents]):
     """Factor covariances: every column is regressed on the factors."""
 
-    def prepare(self, cells: Cells) -> Cells:
-        """Keep the cells: the rest would be larger than they are."""
-        return cells
-
-    def expect(
-        self, data: Cells, components: FactorComponents
-    ) -> Expectation[FactorStatistics]:
+    def expect(self, data: Cells, components: FactorComponents) -> Expectation:
         """Take the posterior moments of the factors."""
-        wide = widen(data, torch.zeros((), dtype=torch.float64))
+        wide = widen(data)
         patterns = find_patterns(data.observed)
         log_likelihood, posterior = factor_posterior(
             wide,
@@ -229,17 +359,11 @@ class FactorStep(Step[Cells, FactorComponents, FactorStatistics]):
         loadings, means = slopes[..., :-1], slopes[..., -1]
         means, loadings = _standardise_factors(mass, factors, means, loadings)
         return FactorComponents(
-            log_shares(mass),
+            log_fractions(mass),
             means,
             loadings,
             torch.where(seen, variances, components.variances),
         )
-
-    def recentre(
-        self, statistics: FactorStatistics, old: FactorComponents, new: FactorComponents
-    ) -> FactorStatistics:
-        """Keep them: they are about the origin."""
-        return statistics
 
 
 def _standardise_factors(
@@ -251,36 +375,33 @@ def _standardise_factors(
     spread = factors[:, :-1, :-1] / weight[..., None]
     spread = spread - centre[..., None] * centre[:, None]
     root, info = torch.linalg.cholesky_ex(spread)
-    usable = (info == 0)[
-        :, None
-    ]  # an empty component has no information on its factors
+    usable = (info == 0)[:, None]  # an empty component knows nothing of its factors
     means = means + torch.where(usable, (loadings @ centre[..., None])[..., 0], 0.0)
     return means, torch.where(usable[..., None], loadings @ root, loadings)
 
 
-class FullStep(Step[Cells, FullComponents, FullStatistics]):
+class FullStatistics(NamedTuple):
+    """The same with the missing cells filled in and their covariance added."""
+
+    mass: Tensor  # (components,)
+    missing: Tensor  # (components, features)
+    first: Tensor  # (components, features)
+    second: Tensor  # (components, features, features)
+
+
+class FullStep(Step[FullComponents]):
     """Full covariances: Ghahramani and Jordan's EM."""
 
-    def prepare(self, cells: Cells) -> Cells:
-        """Keep the cells: the rest would be larger than they are."""
-        return cells
-
-    def expect(
-        self, data: Cells, components: FullComponents
-    ) -> Expectation[FullStatistics]:
+    def expect(self, data: Cells, components: FullComponents) -> Expectation:
         """Fill the missing cells in under each component, with their covariance."""
         mixture = components.condition(data, torch.zeros((), dtype=torch.float64))
         total, responsibilities = normalise(
             components.log_weights + mixture.posterior.log_likelihood
         )
-        means = components.means[:, None]
-        gaps = (
-            torch.where(
-                data.observed[:, None], data.values[:, None], mixture.component_means()
-            )
-            .transpose(0, 1)
-            .sub_(means)
-        )  # (components, rows, features)
+        filled = torch.where(
+            data.observed[:, None], data.values[:, None], mixture.component_means()
+        ).transpose(0, 1)  # (components, rows, features)
+        gaps = filled.sub_(components.means[:, None])
         weighted = gaps * responsibilities.T[..., None]
         second = weighted.mT @ gaps
         if not bool(data.observed.all()):
@@ -309,7 +430,7 @@ class FullStep(Step[Cells, FullComponents, FullStatistics]):
         raised = reg_covar * (1.0 - missing / weight)
         covariances.diagonal(dim1=-2, dim2=-1).add_(raised)
         return FullComponents(
-            log_shares(mass),
+            log_fractions(mass),
             torch.where(seen, components.means + move, components.means),
             torch.where(seen[..., None], covariances, components.covariances),
         )
@@ -326,165 +447,15 @@ class FullStep(Step[Cells, FullComponents, FullStatistics]):
         return FullStatistics(mass, missing, first + move * mass[:, None], second)
 
 
-def log_shares(mass: Tensor) -> Tensor:
+def log_fractions(mass: Tensor) -> Tensor:
     """Return the logarithms of the components' weights."""
     # As scikit-learn does: no component's weight becomes an exact zero.
     raised = mass + 10 * torch.finfo(mass.dtype).eps
     return raised.log() - raised.sum().log()
 
 
-STEPS: dict[str, Step[Any, Any, Any]] = {
+STEPS: dict[str, Step[Any]] = {
     "diag": DiagStep(),
     "factor": FactorStep(),
     "full": FullStep(),
 }
-
-
-# --- the loop
-
-# Numbers that a block may hold at once: 8 MB of float64.
-BLOCK_BUDGET = 2**20
-
-
-@dataclass(frozen=True)
-class EMResult(Generic[Parts]):
-    """Where EM ended."""
-
-    components: Parts
-    statistics: Any  # of the last E-step, averaged over rows
-    lower_bounds: list[float]
-    converged: bool
-
-    @property
-    def lower_bound(self) -> float:
-        """Mean log likelihood of a row under the components."""
-        return self.lower_bounds[-1]
-
-
-def split_blocks(cells: Cells, covariance_type: str, *, size: int) -> list[Cells]:
-    """Split rows into blocks whose intermediate results fit in memory.
-
-    ``size`` is the number of components times what one row of one component takes.
-    Rows of one pattern come together, as a pattern of full covariances is dear.
-    """
-    n_rows, n_features = cells.values.shape
-    row_cost = torch.full((n_rows,), size + n_features)
-    order = torch.arange(n_rows)
-    if covariance_type == "full":
-        index = find_patterns(cells.observed).of_row
-        order = index.argsort(stable=True)
-        first = torch.ones(n_rows, dtype=torch.bool)
-        first[1:] = index[order].diff() != 0
-        row_cost = row_cost + first * size * n_features
-    block = row_cost.cumsum(0) // BLOCK_BUDGET
-    counts = torch.unique_consecutive(block, return_counts=True)[1].tolist()
-    if len(counts) == 1:
-        return [cells]
-    return [Cells(*(t[rows] for t in cells)) for rows in order.split(counts)]
-
-
-def run_em(
-    step: Step[Any, Parts, Any],
-    blocks: list[Cells],
-    components: Parts,
-    *,
-    tol: float,
-    max_iter: int,
-    reg_covar: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> EMResult[Parts]:
-    """Climb from ``components`` until a step gains less than ``tol`` a row.
-
-    The likelihood rises with every step, but for what ``reg_covar`` costs. Where it
-    ended lower than it had been, the best components that were measured are returned.
-    """
-    prepared = [step.prepare(block) for block in blocks]
-    n_rows = sum(len(block.values) for block in blocks)
-    bounds: list[float] = []
-    best: EMResult[Parts] | None = None
-    converged = False
-    for iteration in range(1, max_iter + 1):
-        log_likelihood, sums = expect_all(step, prepared, components)
-        prior = step.log_prior(components)
-        bounds.append(_finite((log_likelihood + prior) / n_rows))
-        converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
-        measured = components
-        if best is None or bounds[-1] >= best.lower_bound:
-            best = EMResult(measured, _share(sums, n_rows), list(bounds), converged)
-        components = step.maximise(sums, measured, reg_covar)
-        if progress is not None:
-            progress(iteration, bounds[-1])
-        if converged:
-            break
-    assert best is not None
-    if bounds[-1] < best.lower_bound - 1e-10 * abs(best.lower_bound):
-        return replace(best, converged=converged)
-    statistics = step.recentre(_share(sums, n_rows), measured, components)
-    return EMResult(components, statistics, bounds, converged)
-
-
-def _finite(bound: float) -> float:
-    """Refuse what no further step can mend."""
-    if not math.isfinite(bound):
-        msg = (
-            f"Got a mean log likelihood of {bound}, but expected a finite one: a "
-            f"component has collapsed, or the values are too large to be squared. "
-            f"Raise reg_covar, scale the columns, or ask for fewer components."
-        )
-        raise ValueError(msg)
-    return bound
-
-
-def expect_all(
-    step: Step[Any, Parts, Any], prepared: list[Any], components: Parts
-) -> tuple[float, Any]:
-    """Return the log likelihood of all rows and the sums of their statistics."""
-    log_likelihood, sums = 0.0, None
-    for data in prepared:
-        try:
-            total, _, statistics = step.expect(data, components)
-        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
-            msg = (
-                f"Got a covariance that is not positive definite ({error}), but "
-                f"expected it to be. Raise reg_covar, or drop columns that are "
-                f"combinations of others."
-            )
-            raise ValueError(msg) from error
-        log_likelihood += float(total.sum())
-        sums = _combine(torch.add, sums, statistics) if sums else statistics
-    return log_likelihood, sums
-
-
-def _combine(function: Callable[..., Tensor], *statistics: Any) -> Any:
-    """Apply a function to records of statistics, tensor by tensor, nested ones too."""
-    if isinstance(statistics[0], Tensor):
-        return function(*statistics)
-    parts = (_combine(function, *p) for p in zip(*statistics, strict=True))
-    return type(statistics[0])(*parts)
-
-
-def _share(sums: Any, n_rows: int) -> Any:
-    return _combine(lambda tensor: tensor / n_rows, sums)
-
-
-def step_towards(
-    step: Step[Any, Parts, Any],
-    blocks: list[Cells],
-    components: Parts,
-    statistics: Any,
-    *,
-    rate: float,
-    reg_covar: float,
-) -> EMResult[Parts]:
-    """Move statistics by ``rate`` towards those of a new batch (stepwise EM)."""
-    n_rows = sum(len(block.values) for block in blocks)
-    prepared = [step.prepare(block) for block in blocks]
-    log_likelihood, sums = expect_all(step, prepared, components)
-    blended = _combine(
-        lambda old, new: (1.0 - rate) * old + rate * new,
-        statistics,
-        _share(sums, n_rows),
-    )
-    moved = step.maximise(blended, components, reg_covar)
-    recentred = step.recentre(blended, components, moved)
-    return EMResult(moved, recentred, [_finite(log_likelihood / n_rows)], False)

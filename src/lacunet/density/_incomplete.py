@@ -11,16 +11,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from lacunet._random import torch_generator
-from lacunet.density import _parameters
-from lacunet.density._em import BLOCK_BUDGET, STEPS, split_blocks, step_towards
-from lacunet.density._start import (
+from lacunet.density._em import (
+    BLOCK_BUDGET,
+    STEPS,
     best_of_starts,
+    split_blocks,
+    step_towards,
+)
+from lacunet.density._parameters import (
+    FITTED,
+    RECORDS,
+    check_at_least,
+    check_parameters,
+    effective_rank,
+    override_start,
+    read_components,
+    row_size,
+)
+from lacunet.density._start import (
     column_means,
-    first_components,
-    first_responsibilities,
+    gaussian_starts,
     relative_to,
     standardise,
-    warn_of_empty_columns,
+    warn_of_empty,
     warn_unless_converged,
 )
 from lacunet.functional import (
@@ -30,10 +43,6 @@ from lacunet.functional import (
     split_cells,
     widen,
 )
-
-# The weight of the t-th batch in stepwise EM is (t + 2) ** -0.6: slow enough to forget
-# the start, fast enough to settle (Cappe and Moulines 2009).
-_STEP_POWER = 0.6
 
 
 class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
@@ -180,15 +189,17 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
 
     def _fit(self, X: Any) -> None:
         X = self._validate(X, reset=True)
-        _parameters.check_parameters(self, *X.shape)
-        warn_of_empty_columns(X, stacklevel=4)
+        check_parameters(self, *X.shape)
+        warn_of_empty(X)
         shift = column_means(X)
-        random_state = check_random_state(self.random_state)
         with torch.no_grad(), torch.device("cpu"):
             cells = self._cells(X, shift)
-            starts = self._starts(cells, shift, random_state)
-            step = STEPS[self.covariance_type]
-            result = best_of_starts(self, step, self._blocks(cells), starts)
+            result = best_of_starts(
+                self,
+                STEPS[self.covariance_type],
+                split_blocks(self, cells, X.shape[1]),
+                self._starts(cells, shift),
+            )
         self._keep(result.components, shift)
         self._shift = shift
         self._statistics = result.statistics
@@ -199,30 +210,51 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         self.lower_bounds_ = result.lower_bounds
 
     def _cells(self, X: np.ndarray, shift: np.ndarray) -> Cells:
-        """Return the cells relative to ``shift``, the column means."""
         return split_cells(torch.from_numpy(relative_to(X, shift, self.strategy)))
 
-    def _blocks(self, cells: Cells) -> list[Cells]:
-        size = _parameters.row_size(self, cells.values.shape[1])
-        return split_blocks(cells, self.covariance_type, size=size)
-
-    def _starts(
-        self, cells: Cells, shift: np.ndarray, random_state: np.random.RandomState
-    ) -> Iterator[GaussianComponents]:
+    def _starts(self, cells: Cells, shift: np.ndarray) -> Iterator[GaussianComponents]:
         if self.warm_start and hasattr(self, "means_"):
-            _parameters.check_continues(self)
-            yield _parameters.to_components(self, shift)
+            self._check_continues()
+            yield self._components(shift)
             return
-        given = _parameters.given_start(self, shift)
-        wide = widen(cells, torch.zeros((), dtype=torch.float64))
-        for _ in range(self.n_init):
-            if given is not None:
-                yield given
-                continue
-            responsibilities = first_responsibilities(
-                self, standardise(wide), random_state
+        parts = (self.weights_init, self.means_init, self.precisions_init)
+        if all(part is not None for part in parts):
+            blank = RECORDS[self.covariance_type](*(torch.empty(0) for _ in parts))
+            yield override_start(self, blank, shift)
+            return
+        wide = widen(cells)
+        random_state = check_random_state(self.random_state)
+        for _, start in gaussian_starts(
+            self, wide, standardise(wide), shift, random_state
+        ):
+            yield start
+
+    def _components(self, shift: np.ndarray) -> GaussianComponents:
+        """Return the fitted components, with means relative to ``shift``."""
+        components = read_components(self)
+        return components._replace(means=components.means - torch.from_numpy(shift))
+
+    def _check_continues(self) -> None:
+        """Refuse to go on from a fit with other parameters."""
+        n_components, n_features = self.means_.shape
+        check_parameters(self, self.n_components, self.n_features_in_)
+        if hasattr(self, "loadings_"):
+            fitted = "factor"
+        else:
+            fitted = "diag" if self.covariances_.ndim == 2 else "full"
+        before = {"n_components": n_components, "covariance_type": fitted}
+        now = {name: getattr(self, name) for name in before}
+        if fitted == "factor":
+            before["rank"] = self.loadings_.shape[-1]
+            now["rank"] = effective_rank(self.rank, n_features)
+        if self.n_features_in_ != n_features:
+            before["n_features"], now["n_features"] = n_features, self.n_features_in_
+        if before != now:
+            msg = (
+                f"Got {now}, but expected {before}, as it was fitted before. Set "
+                f"warm_start=False and call fit, to begin anew."
             )
-            yield first_components(self, wide, responsibilities, shift, random_state)
+            raise ValueError(msg)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Move the mixture towards a batch of rows (stepwise EM).
@@ -259,15 +291,17 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             self._fit(X)  # a start; it need not have come to the top
             return self
         X = self._validate(X, reset=False)
-        _parameters.check_continues(self)
+        self._check_continues()
         with torch.no_grad(), torch.device("cpu"):
             result = step_towards(
+                self,
                 STEPS[self.covariance_type],
-                self._blocks(self._cells(X, self._shift)),
-                _parameters.to_components(self, self._shift),
+                split_blocks(self, self._cells(X, self._shift), X.shape[1]),
+                self._components(self._shift),
                 self._statistics,
-                rate=(self.n_batches_ + 2) ** -_STEP_POWER,
-                reg_covar=self.reg_covar,
+                # Slow enough to forget the start, fast enough to settle (Cappe and
+                # Moulines 2009).
+                rate=(self.n_batches_ + 2) ** -0.6,
             )
         self._keep(result.components, self._shift)
         self._statistics = result.statistics
@@ -355,8 +389,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         float
         """
         scores = self.score_samples(X)
-        n_parameters = _parameters.count_parameters(self)
-        return float(-2 * scores.sum() + n_parameters * np.log(len(scores)))
+        return float(-2 * scores.sum() + self._n_parameters() * np.log(len(scores)))
 
     def aic(self, X: Any) -> float:
         """Compute Akaike's information criterion on ``X``; the lower the better.
@@ -369,8 +402,20 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         -------
         float
         """
-        n_parameters = _parameters.count_parameters(self)
-        return float(-2 * self.score_samples(X).sum() + 2 * n_parameters)
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
+
+    def _n_parameters(self) -> int:
+        """Count the free parameters."""
+        n_components, n_features = self.means_.shape
+        each = n_features * (n_features + 1) // 2
+        if self.covariance_type == "diag":
+            each = n_features
+        elif self.covariance_type == "factor":
+            rank = self.loadings_.shape[-1]
+            # Loadings count up to a rotation of the factors, and never more than a
+            # full covariance has.
+            each = min(each, n_features * (rank + 1) - rank * (rank - 1) // 2)
+        return int(n_components * (n_features + each) + n_components - 1)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw complete rows.
@@ -386,11 +431,18 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             The component of each row.
         """
         check_is_fitted(self)
-        _parameters.check_at_least(n_samples, 1, "n_samples")
+        check_at_least(n_samples, 1, "n_samples")
         random_state = check_random_state(self.random_state)
         counts = random_state.multinomial(n_samples, self.weights_)
         labels = np.repeat(np.arange(len(counts)), counts)
-        roots = _parameters.covariance_roots(self)
+        # Of each component, a matrix R with R @ R.T its covariance.
+        if self.covariance_type == "diag":
+            roots = [np.diag(np.sqrt(variances)) for variances in self.covariances_]
+        elif self.covariance_type == "full":
+            roots = [np.linalg.cholesky(matrix) for matrix in self.covariances_]
+        else:
+            pairs = zip(self.loadings_, self.noise_variances_, strict=True)
+            roots = [np.hstack([a, np.diag(np.sqrt(noise))]) for a, noise in pairs]
         noise = random_state.standard_normal((n_samples, roots[0].shape[1]))
         rows = [
             self.means_[k] + noise[labels == k] @ root.T for k, root in enumerate(roots)
@@ -431,7 +483,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         ndarray of shape (n_samples, n_rows, n_features)
             Observed cells are returned as they were.
         """
-        _parameters.check_at_least(n_samples, 1, "n_samples")
+        check_at_least(n_samples, 1, "n_samples")
         seed = self.random_state if random_state is None else random_state
         generator = torch_generator(check_random_state(seed))
         X = self._validate(X, reset=False)
@@ -452,14 +504,17 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         # What another covariance_type may have left.
         for stale in ("covariances_", "loadings_", "noise_variances_"):
             self.__dict__.pop(stale, None)
-        for name, value in _parameters.from_components(components, shift).items():
-            setattr(self, name, value)
+        log_weights, means, *others = components
+        self.weights_ = log_weights.exp().numpy()
+        self.means_ = means.numpy() + shift
+        for name, value in zip(FITTED[self.covariance_type], others, strict=True):
+            setattr(self, name, value.numpy())
 
     def _joint(self, X: Any) -> Tensor:
         """Compute log weight plus log density of each component, (rows, components)."""
         X = self._validate(X, reset=False)
         with torch.no_grad(), torch.device("cpu"):
-            components = _parameters.to_components(self, 0.0)
+            components = read_components(self)
             gamma = torch.zeros((), dtype=torch.float64)
             joint = [
                 components.log_likelihood(split_cells(torch.tensor(X[rows])), gamma)
@@ -472,7 +527,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     ) -> Iterator[tuple[slice, ConditionalMixture]]:
         for rows in self._slices(X):
             with torch.device("cpu"):
-                components = _parameters.to_components(self, 0.0)
+                components = read_components(self)
                 cells = split_cells(torch.tensor(X[rows]))
                 gamma = torch.zeros((), dtype=torch.float64)
                 mixture = components.condition(cells, gamma)
@@ -481,7 +536,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
     def _slices(self, X: np.ndarray) -> Iterator[slice]:
         n_rows, n_features = X.shape
         square = n_features if self.covariance_type == "full" else 1
-        size = _parameters.row_size(self, n_features) * square
+        size = row_size(self, n_features) * square
         size += self.n_components * n_features
         step = max(1, BLOCK_BUDGET // size)
         return (slice(start, start + step) for start in range(0, n_rows, step))

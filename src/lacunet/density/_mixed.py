@@ -30,8 +30,6 @@ from lacunet.functional import (
     padded_groups,
 )
 
-MIXED_PARTS = (*PARTS, "probabilities")
-
 
 class NumericDensity(GaussianMixtureDensity):
     """The Gaussian part of a mixed density; it may be without columns."""
@@ -123,27 +121,32 @@ class MixedMixtureDensity(MixtureDensity):
     ) -> None:
         super().__init__()
         self.sizes = check_sizes(sizes)
-        _check_width(n_numeric, self.sizes)
+        if n_numeric == 0 and not self.sizes:
+            msg = "Got n_numeric=0 and sizes=(), but expected at least one column."
+            raise ValueError(msg)
+        if n_numeric != 0:
+            check_positive_int(n_numeric, "n_numeric")
         check_gamma(gamma, n_numeric + sum(self.sizes))
-        numeric_gamma, level_gamma = _split_gamma(gamma, n_numeric, self.sizes)
+        level_gamma = None  # one for each category, unless all columns share one
+        if isinstance(gamma, Tensor) and gamma.ndim > 0:
+            means = [group.mean() for group in gamma[n_numeric:].split(self.sizes)]
+            level_gamma = torch.stack(means) if means else gamma[:0]
+            gamma = gamma[:n_numeric]
         self.gaussian = NumericDensity(
             n_components,
             n_numeric,
             covariance_type=covariance_type,
             rank=rank,
-            gamma=numeric_gamma,
+            gamma=gamma,
             generator=generator,
             device=device,
             dtype=dtype,
         )
-        means = self.gaussian.means
-        self.level_logits = nn.Parameter(means.new_empty(n_components, sum(self.sizes)))
-        self.register_parameter(
-            "log_level_gamma",
-            None
-            if level_gamma is None
-            else nn.Parameter(finite_log(level_gamma.to(means))),
-        )
+        like = self.gaussian.means
+        self.level_logits = nn.Parameter(like.new_empty(n_components, sum(self.sizes)))
+        self.log_level_gamma = None
+        if level_gamma is not None:
+            self.log_level_gamma = nn.Parameter(finite_log(level_gamma.to(like)))
         self._reset_levels(generator)
         self.set_trainable(trainable)
 
@@ -257,19 +260,14 @@ class MixedMixtureDensity(MixtureDensity):
     @property
     def components(self) -> MixedComponents:
         """The record that the functions of ``lacunet.functional`` take."""
-        return MixedComponents(
-            self.gaussian.components,
-            self._log_probabilities() if self.sizes else self.level_logits,
-            self.sizes,
-        )
-
-    def _log_probabilities(self) -> Tensor:
-        """Normalise the logits of each category, all categories at once."""
-        place, real = padded_groups(self.sizes, self.level_logits.device)
-        logits = self.level_logits[:, place].masked_fill(~real, -torch.inf)
-        totals = logits.logsumexp(-1)  # (components, groups)
-        counts = torch.tensor(self.sizes, device=totals.device)
-        return self.level_logits - totals.repeat_interleave(counts, 1)
+        log_probabilities: Tensor = self.level_logits
+        if self.sizes:  # normalised, all categories at once
+            place, real = padded_groups(self.sizes, log_probabilities.device)
+            padded = log_probabilities[:, place].masked_fill(~real, -torch.inf)
+            totals = padded.logsumexp(-1)  # (components, groups)
+            counts = torch.tensor(self.sizes, device=totals.device)
+            log_probabilities = log_probabilities - totals.repeat_interleave(counts, 1)
+        return MixedComponents(self.gaussian.components, log_probabilities, self.sizes)
 
     def set_trainable(self, trainable: bool | Collection[str]) -> Self:
         """Choose which parts take gradients.
@@ -285,7 +283,7 @@ class MixedMixtureDensity(MixtureDensity):
         MixedMixtureDensity
             Itself.
         """
-        chosen = chosen_parts(trainable, MIXED_PARTS)
+        chosen = chosen_parts(trainable, (*PARTS, "probabilities"))
         self.gaussian.set_trainable([part for part in chosen if part in PARTS])
         self.level_logits.requires_grad_("probabilities" in chosen)
         if self.log_level_gamma is not None:
@@ -299,22 +297,3 @@ class MixedMixtureDensity(MixtureDensity):
 
     def extra_repr(self) -> str:  # noqa: D102
         return f"{self.n_components}, {self.gaussian.n_features}, sizes={self.sizes}"
-
-
-def _check_width(n_numeric: int, sizes: tuple[int, ...]) -> None:
-    if n_numeric == 0 and not sizes:
-        msg = "Got n_numeric=0 and sizes=(), but expected at least one column."
-        raise ValueError(msg)
-    if n_numeric != 0:
-        check_positive_int(n_numeric, "n_numeric")
-
-
-def _split_gamma(
-    gamma: float | Tensor, n_numeric: int, sizes: tuple[int, ...]
-) -> tuple[float | Tensor, Tensor | None]:
-    """Return gamma of the numbers, and one a category unless all columns share it."""
-    if not isinstance(gamma, Tensor) or gamma.ndim == 0:
-        return gamma, None
-    groups = gamma[n_numeric:].split(sizes)
-    means = [group.mean() for group in groups]
-    return gamma[:n_numeric], torch.stack(means) if means else gamma[:0]

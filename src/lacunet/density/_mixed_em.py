@@ -10,25 +10,23 @@ from sklearn.utils import check_array, check_random_state
 from torch import Tensor
 
 from lacunet._validation import check_levels, check_sizes
-from lacunet.density import _parameters
 from lacunet.density._em import (
     STEPS,
     EMResult,
     Expectation,
     Step,
+    best_of_starts,
     expect_all,
     split_blocks,
 )
 from lacunet.density._incomplete import IncompleteGaussianMixture
+from lacunet.density._parameters import check_parameters
 from lacunet.density._start import (
-    best_of_starts,
     column_means,
-    first_components,
-    first_responsibilities,
+    gaussian_starts,
     relative_to,
     standardise,
     warn_of_empty,
-    warn_of_empty_columns,
     warn_unless_converged,
 )
 from lacunet.functional import (
@@ -43,85 +41,6 @@ from lacunet.functional import (
 # Rows that every component is taken to have seen, spread evenly over the levels of a
 # category: no probability becomes zero.
 _PSEUDO_ROWS = 1.0
-
-
-class MixedData(NamedTuple):
-    """A block of rows, prepared."""
-
-    numeric: Any  # by the Gaussian step
-    levels: Tensor  # one-hot, 0 where missing, (rows, levels)
-
-
-class MixedStatistics(NamedTuple):
-    """Sums over rows, weighted by the responsibilities."""
-
-    gaussian: Any
-    counts: Tensor  # of the observed levels, (components, levels)
-
-
-class MixedStep(Step[MixedData, MixedComponents, MixedStatistics]):
-    """A Gaussian step, with level probabilities beside it.
-
-    Given the component, a missing category is independent of all else: it drops out,
-    and probabilities are frequencies of the observed levels.
-    """
-
-    def __init__(
-        self, gaussian: Step[Any, Any, Any], n_numeric: int, sizes: tuple[int, ...]
-    ) -> None:
-        self.gaussian = gaussian
-        self.n_numeric = n_numeric
-        self.sizes = sizes
-
-    def prepare(self, cells: Cells) -> MixedData:
-        """Prepare the numbers, and keep the levels."""
-        numeric, levels = split_at(cells, self.n_numeric)
-        return MixedData(self.gaussian.prepare(numeric), levels.values)
-
-    def expect(
-        self, data: MixedData, components: MixedComponents
-    ) -> Expectation[MixedStatistics]:
-        """Weigh the numbers, with the levels as each row's own prior."""
-        evidence = data.levels @ components.log_probabilities.T
-        prior = components.gaussian._replace(
-            log_weights=components.log_weights + evidence
-        )
-        given = self.gaussian.expect(data.numeric, prior)
-        counts = given.responsibilities.T @ data.levels
-        statistics = MixedStatistics(given.statistics, counts)
-        return Expectation(given.log_likelihood, given.responsibilities, statistics)
-
-    def maximise(
-        self, statistics: MixedStatistics, components: MixedComponents, reg_covar: float
-    ) -> MixedComponents:
-        """Maximise each part by itself."""
-        gaussian = self.gaussian.maximise(
-            statistics.gaussian, components.gaussian, reg_covar
-        )
-        log_probabilities = self.log_probabilities(statistics.counts)
-        return MixedComponents(gaussian, log_probabilities, self.sizes)
-
-    def recentre(
-        self, statistics: MixedStatistics, old: MixedComponents, new: MixedComponents
-    ) -> MixedStatistics:
-        """Recentre the numbers; counts have no centre."""
-        gaussian = self.gaussian.recentre(
-            statistics.gaussian, old.gaussian, new.gaussian
-        )
-        return MixedStatistics(gaussian, statistics.counts)
-
-    def log_prior(self, components: MixedComponents) -> float:
-        """Return the log likelihood of the pseudo-rows."""
-        groups = components.log_probabilities.split(self.sizes, 1)
-        return _PSEUDO_ROWS * sum(float(group.mean(1).sum()) for group in groups)
-
-    def log_probabilities(self, counts: Tensor) -> Tensor:
-        """Return log frequencies of counted levels (components, levels), smoothed."""
-        frequencies = [counts[:, :0]]
-        for group in counts.split(self.sizes, 1):
-            raised = group + _PSEUDO_ROWS / group.shape[1]
-            frequencies.append((raised / raised.sum(1, keepdim=True)).log())
-        return torch.cat(frequencies, 1)
 
 
 def fit_mixed(
@@ -172,24 +91,7 @@ def fit_mixed(
     """
     sizes = check_sizes(sizes)
     X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-    n_numeric = _count_numeric(X, sizes)
-    _parameters.check_parameters(mixture, len(X), n_numeric)
-    _warn_of_empty(X, n_numeric, sizes)
-    shift = column_means(X[:, :n_numeric])
-    step = MixedStep(STEPS[mixture.covariance_type], n_numeric, sizes)
-    with torch.no_grad(), torch.device("cpu"):
-        cells = _cells(mixture, X, shift, sizes)
-        size = _parameters.row_size(mixture, n_numeric)
-        blocks = split_blocks(cells, mixture.covariance_type, size=size)
-        starts = _starts(mixture, step, cells, blocks, shift)
-        result = best_of_starts(mixture, step, blocks, starts)
-        components = _move(result.components, torch.from_numpy(shift))
-    warn_unless_converged(result.converged, mixture.max_iter)
-    return replace(result, components=components, statistics=None)
-
-
-def _count_numeric(X: np.ndarray, sizes: tuple[int, ...]) -> int:
-    n_numeric = int(X.shape[1]) - sum(sizes)
+    n_numeric = X.shape[1] - sum(sizes)
     if n_numeric < 0:
         msg = (
             f"Got X with {X.shape[1]} columns and sizes={sizes}, but expected at least "
@@ -197,27 +99,97 @@ def _count_numeric(X: np.ndarray, sizes: tuple[int, ...]) -> int:
         )
         raise ValueError(msg)
     check_levels(torch.tensor(X, device="cpu"), n_numeric, sizes)
-    return n_numeric
-
-
-def _warn_of_empty(X: np.ndarray, n_numeric: int, sizes: tuple[int, ...]) -> None:
-    warn_of_empty_columns(X[:, :n_numeric], stacklevel=4)
-    first = X[:, [n_numeric + start for start in group_starts(sizes)]]
-    warn_of_empty(first, "categories", "equal probabilities", stacklevel=4)
-
-
-def _cells(
-    mixture: IncompleteGaussianMixture,
-    X: np.ndarray,
-    shift: np.ndarray,
-    sizes: tuple[int, ...],
-) -> Cells:
-    """Return the cells, numbers relative to ``shift``, filled if strategy is "mean"."""
-    numeric = relative_to(X[:, : len(shift)], shift, mixture.strategy)
-    levels = X[:, len(shift) :]
+    check_parameters(mixture, len(X), n_numeric)
+    numeric, levels = X[:, :n_numeric], X[:, n_numeric:]
+    warn_of_empty(numeric)
+    warn_of_empty(levels[:, group_starts(sizes)], "categories", "equal probabilities")
+    shift = column_means(numeric)
+    numeric = relative_to(numeric, shift, mixture.strategy)
     if mixture.strategy == "mean":
         levels = _fill_levels(levels, sizes)
-    return split_cells(torch.from_numpy(np.hstack([numeric, levels])))
+    step = MixedStep(STEPS[mixture.covariance_type], n_numeric, sizes)
+    with torch.no_grad(), torch.device("cpu"):
+        cells = split_cells(torch.from_numpy(np.hstack([numeric, levels])))
+        blocks = split_blocks(mixture, cells, n_numeric)
+        starts = _starts(mixture, step, cells, blocks, shift)
+        result = best_of_starts(mixture, step, blocks, starts)
+        gaussian = result.components.gaussian
+        gaussian = gaussian._replace(means=gaussian.means + torch.from_numpy(shift))
+    warn_unless_converged(result.converged, mixture.max_iter)
+    components = result.components._replace(gaussian=gaussian)
+    return replace(result, components=components, statistics=None)
+
+
+class MixedStatistics(NamedTuple):
+    """Sums over rows, weighted by the responsibilities."""
+
+    gaussian: Any
+    counts: Tensor  # of the observed levels, (components, levels)
+
+
+class MixedStep(Step[MixedComponents]):
+    """A Gaussian step, with level probabilities beside it.
+
+    Given the component, a missing category is independent of all else: it drops out,
+    and probabilities are frequencies of the observed levels.
+    """
+
+    def __init__(
+        self, gaussian: Step[Any], n_numeric: int, sizes: tuple[int, ...]
+    ) -> None:
+        self.gaussian = gaussian
+        self.n_numeric = n_numeric
+        self.sizes = sizes
+
+    def prepare(self, cells: Cells) -> tuple[Any, Tensor]:
+        """Prepare the numbers, and keep the levels: one-hot, 0 where missing."""
+        numeric, levels = split_at(cells, self.n_numeric)
+        return self.gaussian.prepare(numeric), levels.values
+
+    def expect(
+        self, data: tuple[Any, Tensor], components: MixedComponents
+    ) -> Expectation:
+        """Weigh the numbers, with the levels as each row's own prior."""
+        numeric, levels = data
+        evidence = levels @ components.log_probabilities.T
+        prior = components.gaussian._replace(
+            log_weights=components.log_weights + evidence
+        )
+        given = self.gaussian.expect(numeric, prior)
+        counts = given.responsibilities.T @ levels
+        return given._replace(statistics=MixedStatistics(given.statistics, counts))
+
+    def maximise(
+        self, statistics: MixedStatistics, components: MixedComponents, reg_covar: float
+    ) -> MixedComponents:
+        """Maximise each part by itself."""
+        gaussian = self.gaussian.maximise(
+            statistics.gaussian, components.gaussian, reg_covar
+        )
+        log_probabilities = self.log_probabilities(statistics.counts)
+        return MixedComponents(gaussian, log_probabilities, self.sizes)
+
+    def recentre(
+        self, statistics: MixedStatistics, old: MixedComponents, new: MixedComponents
+    ) -> MixedStatistics:
+        """Recentre the numbers; counts have no centre."""
+        gaussian = self.gaussian.recentre(
+            statistics.gaussian, old.gaussian, new.gaussian
+        )
+        return MixedStatistics(gaussian, statistics.counts)
+
+    def log_prior(self, components: MixedComponents) -> float:
+        """Return the log likelihood of the pseudo-rows."""
+        groups = components.log_probabilities.split(self.sizes, 1)
+        return _PSEUDO_ROWS * sum(float(group.mean(1).sum()) for group in groups)
+
+    def log_probabilities(self, counts: Tensor) -> Tensor:
+        """Return log frequencies of counted levels (components, levels), smoothed."""
+        frequencies = [counts[:, :0]]
+        for group in counts.split(self.sizes, 1):
+            raised = group + _PSEUDO_ROWS / group.shape[1]
+            frequencies.append((raised / raised.sum(1, keepdim=True)).log())
+        return torch.cat(frequencies, 1)
 
 
 def _fill_levels(levels: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
@@ -238,17 +210,12 @@ def _starts(
     blocks: list[Cells],
     shift: np.ndarray,
 ) -> Iterator[MixedComponents]:
-    origin = torch.zeros((), dtype=torch.float64)
-    scaled = standardise(widen(cells, origin), step.sizes)
+    scaled = standardise(widen(cells), step.sizes)
     numeric, levels = split_at(cells, step.n_numeric)
-    wide = widen(numeric, origin)
     random_state = check_random_state(mixture.random_state)
-    given = _parameters.given_start(mixture, shift)
-    for _ in range(mixture.n_init):
-        responsibilities = first_responsibilities(mixture, scaled, random_state)
-        gaussian = given or first_components(
-            mixture, wide, responsibilities, shift, random_state
-        )
+    for responsibilities, gaussian in gaussian_starts(
+        mixture, widen(numeric), scaled, shift, random_state
+    ):
         counts = responsibilities.T @ levels.values
         if mixture.means_init is not None:  # whose clusters have an order of their own
             even = step.log_probabilities(torch.zeros_like(counts))
@@ -256,8 +223,3 @@ def _starts(
             prepared = [step.prepare(block) for block in blocks]
             counts = expect_all(step, prepared, start)[1].counts
         yield MixedComponents(gaussian, step.log_probabilities(counts), step.sizes)
-
-
-def _move(components: MixedComponents, shift: Tensor) -> MixedComponents:
-    gaussian = components.gaussian
-    return components._replace(gaussian=gaussian._replace(means=gaussian.means + shift))

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any, Literal, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +15,7 @@ from lacunet._validation import (
     check_rows,
     check_same_dtype,
 )
+from lacunet.density._parameters import RECORDS, read_components
 from lacunet.functional import (
     Cells,
     Components,
@@ -105,9 +105,6 @@ def chosen_parts(
 
 CovarianceType = Literal["diag", "factor", "full"]
 
-# Of a variance: its exponential is finite in float32.
-_LARGEST_LOG = 80.0
-
 PARTS = ("weights", "means", "covariances", "gamma")
 _RAW_NAMES = {
     "weights": ("logits",),
@@ -188,8 +185,12 @@ class GaussianMixtureDensity(MixtureDensity):
         check_positive_int(n_components, "n_components")
         if n_features != 0 or not self._may_be_empty:
             check_positive_int(n_features, "n_features")
-        check_choice(covariance_type, ("diag", "factor", "full"), "covariance_type")
-        _check_rank(rank, covariance_type)
+        kind = check_choice(covariance_type, tuple(RECORDS), "covariance_type")
+        if kind == "factor":
+            check_positive_int(rank, "rank")
+        elif rank is not None:
+            msg = f"Got rank={rank!r}, but expected None: {kind!r} has no rank."
+            raise ValueError(msg)
         check_dtype(dtype)
         check_gamma(gamma, n_features)
         self.covariance_type = covariance_type
@@ -325,7 +326,7 @@ class GaussianMixtureDensity(MixtureDensity):
         GaussianMixtureDensity(1, 2, covariance_type='diag')
         """
         return cls.from_components(
-            _components_of(fitted, device),
+            read_components(fitted, device),
             gamma=gamma,
             trainable=trainable,
             dtype=dtype or torch.get_default_dtype(),
@@ -415,14 +416,6 @@ class GaussianMixtureDensity(MixtureDensity):
         )
 
 
-def _check_rank(rank: int | None, covariance_type: str) -> None:
-    if covariance_type == "factor":
-        check_positive_int(rank, "rank")
-    elif rank is not None:
-        msg = f"Got rank={rank!r}, but expected None: {covariance_type!r} has no rank."
-        raise ValueError(msg)
-
-
 def finite_log(values: Tensor) -> Tensor:
     """Return the logarithm; of zero, one that survives an optimiser's step."""
     return values.log().clamp_min(-1e4)  # its exponential is zero again
@@ -430,44 +423,11 @@ def finite_log(values: Tensor) -> Tensor:
 
 def finite_exp(logarithm: Tensor) -> Tensor:
     """Return the exponential, finite however far an optimiser went."""
-    return logarithm.clamp_max(_LARGEST_LOG).exp()
+    return logarithm.clamp_max(80.0).exp()  # in float32 too
 
 
 def kind_and_rank(components: GaussianComponents) -> tuple[CovarianceType, int | None]:
     """Return the covariance type of a record, and its number of factors."""
-    if isinstance(components, DiagComponents):
-        return "diag", None
     if isinstance(components, FactorComponents):
         return "factor", components.loadings.shape[-1]
-    return "full", None
-
-
-def _components_of(
-    fitted: Any, device: torch.device | str | None
-) -> GaussianComponents:
-    """Read the fitted attributes of an estimator into tensors, in double precision."""
-    kind = getattr(fitted, "covariance_type", None)
-    check_choice(kind, ("diag", "factor", "full"), "covariance_type of the estimator")
-    names = {
-        "diag": ("covariances_",),
-        "factor": ("loadings_", "noise_variances_"),
-        "full": ("covariances_",),
-    }[str(kind)]
-    missing = [n for n in ("weights_", "means_", *names) if not hasattr(fitted, n)]
-    if missing:
-        msg = (
-            f"Got an estimator without {', '.join(missing)}, but expected a fitted "
-            f"one: call fit first."
-        )
-        raise ValueError(msg)
-    # Weights that vanished in EM have no logarithm; they stay vanishingly small.
-    weights = np.maximum(fitted.weights_, np.finfo(np.float64).tiny)
-    arrays = (np.log(weights), fitted.means_, *(getattr(fitted, n) for n in names))
-    tensors = (
-        torch.tensor(array, dtype=torch.float64, device=device) for array in arrays
-    )
-    record = {"diag": DiagComponents, "factor": FactorComponents}.get(
-        str(kind), FullComponents
-    )
-    components: GaussianComponents = record(*tensors)
-    return components
+    return "diag" if isinstance(components, DiagComponents) else "full", None
