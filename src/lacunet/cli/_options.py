@@ -24,7 +24,7 @@ def command(short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        text, _, examples = str(inspect.getdoc(function)).partition(_EXAMPLES)
+        text, _, examples = (inspect.getdoc(function) or "").partition(_EXAMPLES)
         epilog = f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
         make = click.command(help=text, epilog=epilog, short_help=short_help)
         made = make(click.pass_obj(function))
