@@ -9,7 +9,7 @@ from lacunet.cli._main import lacunet
 
 @pytest.fixture
 def call():
-    """Return the command, in this process: what it says, and its exit code."""
+    """Return the command, in this process: what it prints, and its exit code."""
 
     def run(*arguments, **options):
         return CliRunner().invoke(lacunet, list(map(str, arguments)), **options)

@@ -21,9 +21,9 @@ def quick(monkeypatch):
 
 
 def test_the_demo_scores_three_models_and_blanks_values(call, quick, tmp_path):
-    said = call("demo", "--out", tmp_path / "new", "--json")
-    assert said.exit_code == 0, said.output
-    found = json.loads(said.stdout)
+    result = call("demo", "--out", tmp_path / "new", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
     assert list(found["scores"]) == ["lacunet", "linear", "hgb"]
     assert all(each["accuracy"] > 0.7 for each in found["scores"].values())
     assert [len(step["missing"]) for step in found["steps"]] == [0, 1, 2, 3]
@@ -34,13 +34,13 @@ def test_the_demo_scores_three_models_and_blanks_values(call, quick, tmp_path):
 
 
 def test_the_demo_writes_a_page_with_its_figures(call, quick, tmp_path, parse):
-    said = call("demo", "--out", tmp_path)
+    result = call("demo", "--out", tmp_path)
     page = parse((tmp_path / "demo.html").read_text("utf-8"))
     assert page.titles("h2")[1:] == [
         "What is missing",
         "Scores",
         "One row, less and less known",
     ]
-    assert f"The page: {tmp_path / 'demo.html'}" in said.stdout
-    (line,) = (x for x in said.stdout.splitlines() if x.startswith("lacunet  "))
+    assert f"The page: {tmp_path / 'demo.html'}" in result.stdout
+    (line,) = (x for x in result.stdout.splitlines() if x.startswith("lacunet  "))
     assert all(figure in page.text for figure in line.split())

@@ -38,16 +38,18 @@ def test_a_model_with_its_card_is_written(call, table, tmp_path):
 
 def test_types_target_and_scores_are_printed(call, table):
     result = fit(call, table)
-    said = result.stdout
+    printed = result.stdout
     for name, kind in (("age", "integer"), ("town", "category"), ("score", "number")):
-        (line,) = [each for each in said.splitlines() if each.startswith(f"{name} ")]
+        (line,) = [each for each in printed.splitlines() if each.startswith(f"{name} ")]
         assert line.split()[1] == kind
     counts = make_table()["ill"].value_counts()
     classes = f"no ({counts['no']}), yes ({counts['yes']})"
-    assert f"Target 'ill': classification, classes {classes}." in said
-    assert "On 12 held-out rows:" in said
+    assert f"Target 'ill': classification, classes {classes}." in printed
+    assert "On 12 held-out rows:" in printed
     for model in ("lacunet", "HistGradientBoosting", "trivial model"):
-        (line,) = [each for each in said.splitlines() if each.startswith(f"{model} ")]
+        (line,) = [
+            each for each in printed.splitlines() if each.startswith(f"{model} ")
+        ]
         assert len(line.removeprefix(model).split()) == 4
     assert "--drop 'id'" in result.stderr
 
@@ -124,13 +126,15 @@ def test_a_page_is_written(call, table, tmp_path):
 
 
 def test_the_same_seed_gives_the_same_model(call, table, tmp_path):
-    said = []
+    predicted = []
     for name in ("a", "b"):
         given = ("--target", "ill", "-o", tmp_path / name, *SMALL, "--seed", 3)
         assert call("fit", table, *given).exit_code == 0
         model = load(tmp_path / name)
-        said.append(model.predict_proba(make_table()[list(model.feature_names_in_)]))
-    np.testing.assert_array_equal(*said)
+        predicted.append(
+            model.predict_proba(make_table()[list(model.feature_names_in_)])
+        )
+    np.testing.assert_array_equal(*predicted)
 
 
 def test_what_was_fitted_predicts(call, table, tmp_path):
@@ -153,15 +157,15 @@ def test_the_order_of_days_and_months_is_that_of_training(call, tmp_path, order)
     frame = make_table()[["age", "score", "ill"]]
     save_csv(frame.assign(when=days.dt.strftime(order)), tmp_path / "t.csv")
     assert fit(call, tmp_path / "t.csv").exit_code == 0
-    said = []
+    printed = []
     for form in (order, "%Y-%m-%d"):
         when = pd.Timestamp("2021-02-03").strftime(form)
         new = tmp_path / "new.csv"
         new.write_text(f"age,score,when\n40,0.5,{when}\n")
-        said.append(call("predict", tmp_path / "m", new).stdout)
+        printed.append(call("predict", tmp_path / "m", new).stdout)
         filled = call("impute", new, "--model", tmp_path / "m")
         assert filled.stdout == new.read_text(), filled.output
-    assert said[0] == said[1] != ""
+    assert printed[0] == printed[1] != ""
 
 
 @pytest.mark.filterwarnings("default:Got columns without one observed value")

@@ -1,4 +1,4 @@
-"""Broken files of many kinds: each command works, or says in a few lines why not."""
+"""Broken files of many kinds: each command works, or reports in a few lines why not."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ from lacunet.profile import _predictability, _profile
 N_FILES = 100  # of each command
 SMALL = ("--n-networks", "1", "--max-epochs", "1", "--density", "diag")
 SMALL += ("--n-components", "1")
-# No command ends otherwise: well, with a message, or with click's words on its usage.
+# No command ends otherwise: well, with a message, or with click's help on its usage.
 ALLOWED = {0, 1, 2}
 
 

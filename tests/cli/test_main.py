@@ -69,11 +69,11 @@ def test_help_has_all_commands_and_version_is_that_of_the_package(call):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_help_with_an_example_and_the_common_options(call, name):
-    said = call(name, "--help")
-    assert said.exit_code == 0
-    assert f"  lacunet {name}" in said.stdout.partition("Examples:")[2]
-    assert all(option in said.stdout for option in ("--quiet", "--json", "--debug"))
-    assert max(map(len, said.stdout.splitlines())) <= 88
+    result = call(name, "--help")
+    assert result.exit_code == 0
+    assert f"  lacunet {name}" in result.stdout.partition("Examples:")[2]
+    assert all(option in result.stdout for option in ("--quiet", "--json", "--debug"))
+    assert max(map(len, result.stdout.splitlines())) <= 88
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_each_command_has_help_with_an_example_and_the_common_options(call, name
     ],
 )
 def test_wrong_usage_exits_with_2(call, arguments):
-    said = call(*arguments)
-    assert said.exit_code == 2
-    assert said.stdout == ""
-    assert "Usage:" in said.stderr
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Usage:" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_wrong_usage_exits_with_2(call, arguments):
 )
 def test_errors_are_one_line_and_exit_with_1(call, broken, error):
     broken(error)
-    said = call("profile", __file__)
-    assert said.exit_code == 1
-    assert said.stdout == ""
-    assert said.stderr == "Error: Got a, but expected b.\n"
+    result = call("profile", __file__)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == "Error: Got a, but expected b.\n"
 
 
 def test_long_messages_are_cut_to_three_lines(call, broken):
@@ -121,9 +121,9 @@ def test_an_error_without_words_has_its_name(call, broken):
 
 def test_a_missing_package_is_named_with_what_to_do(call, broken):
     broken(ModuleNotFoundError("No module named 'rich'", name="rich"))
-    said = call("profile", __file__)
-    assert (said.exit_code, said.stderr.count("\n")) == (1, 1)
-    assert "No module named 'rich'. Install what is missing with pip" in said.stderr
+    result = call("profile", __file__)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "No module named 'rich'. Install what is missing with pip" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_bugs_are_not_hidden(call, broken):
 
 def test_a_reader_that_is_gone_is_no_error_of_ours(call, broken):
     broken(BrokenPipeError(errno.EPIPE, "Broken pipe"))
-    said = call("profile", __file__)
-    assert (said.exit_code, said.output) == (141, "")
+    result = call("profile", __file__)
+    assert (result.exit_code, result.output) == (141, "")
 
 
 def test_an_interrupt_is_a_line_and_its_own_code(call, broken):
     broken(KeyboardInterrupt())
-    said = call("profile", __file__)
-    assert (said.exit_code, said.output) == (130, "Stopped.\n")
+    result = call("profile", __file__)
+    assert (result.exit_code, result.output) == (130, "Stopped.\n")
 
 
 def test_warnings_are_shown_without_their_place(call, monkeypatch):
@@ -162,8 +162,8 @@ def test_warnings_are_shown_without_their_place(call, monkeypatch):
     command = click.command(callback)
     monkeypatch.setitem(lacunet.commands, "profile", command)
     before = warnings.showwarning
-    said = call("profile")
-    assert said.stderr == "Warning: the last line is passed over\n"
+    result = call("profile")
+    assert result.stderr == "Warning: the last line is passed over\n"
     assert warnings.showwarning is before
 
 
@@ -186,6 +186,6 @@ def test_shells_can_complete_commands():
 
 @pytest.mark.parametrize("name", ["datasets", "report", "reproduce"])
 def test_commands_that_moved_name_their_new_place(call, name):
-    said = call(name, "table-4")
-    assert said.exit_code == 2
-    assert "python -m reproduction" in said.stderr
+    result = call(name, "table-4")
+    assert result.exit_code == 2
+    assert "python -m reproduction" in result.stderr

@@ -21,11 +21,11 @@ def test_predictions_are_those_of_the_model(call, folder, tmp_path):
     out = tmp_path / "out.csv"
     result = call("predict", folder / "m", tmp_path / "new.csv", "-o", out)
     assert result.exit_code == 0, result.output
-    said = pd.read_csv(out)
-    assert list(said) == ["prediction", "probability_no", "probability_yes"]
+    found = pd.read_csv(out)
+    assert list(found) == ["prediction", "probability_no", "probability_yes"]
     expected = load(folder / "m").predict_proba(make_table()[["age", "town", "score"]])
-    np.testing.assert_allclose(said.iloc[:, 1:], expected, rtol=1e-5)
-    assert (said["prediction"] == np.array(["no", "yes"])[expected.argmax(1)]).all()
+    np.testing.assert_allclose(found.iloc[:, 1:], expected, rtol=1e-5)
+    assert (found["prediction"] == np.array(["no", "yes"])[expected.argmax(1)]).all()
     assert result.stderr == "Predicted 60 rows.\n"
 
 
@@ -48,8 +48,8 @@ def test_columns_that_differ_are_named(call, folder, tmp_path):
     table = make_table().assign(town=None)[["age", "town", "score"]]
     table["town"] = table["town"].astype(object)
     expected = load(folder / "m").predict_proba(table)[:, 0]
-    said = [float(line.split(",")[1]) for line in result.stdout.splitlines()[1:]]
-    np.testing.assert_allclose(said, expected, rtol=1e-5)
+    found = [float(line.split(",")[1]) for line in result.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
@@ -57,9 +57,9 @@ def test_columns_are_kept_before_the_prediction(call, folder, tmp_path):
     given = ("--keep", "id", "--keep", "cost", "-o", tmp_path / "out.parquet")
     result = call("predict", folder / "m", tmp_path / "new.csv", *given)
     assert result.exit_code == 0
-    said = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(said)[:3] == ["id", "cost", "prediction"]
-    pd.testing.assert_frame_equal(said[["id", "cost"]], make_table()[["id", "cost"]])
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(found)[:3] == ["id", "cost", "prediction"]
+    pd.testing.assert_frame_equal(found[["id", "cost"]], make_table()[["id", "cost"]])
 
 
 def test_kept_cells_are_copied_as_they_are(call, folder, tmp_path):
@@ -106,11 +106,11 @@ def test_markers_of_the_training_table_are_known(call, folder, tmp_path):
     table = make_table()[["age", "town", "score"]]
     save_csv(table, tmp_path / "empty.csv")
     save_csv(table, tmp_path / "marked.csv", na_rep="-999")
-    said = [
+    found = [
         call("predict", folder / "m", tmp_path / name).stdout
         for name in ("empty.csv", "marked.csv")
     ]
-    assert said[0] == said[1]
+    assert found[0] == found[1]
 
 
 def test_standard_input_is_read(call, folder, tmp_path):
