@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lacunet._validation import check_choice
+from lacunet.baselines._pipelines import IncompleteEstimator, find_two_classes
 from lacunet.estimators import (
     TableEncoder,
     check_given,
@@ -19,8 +20,6 @@ from lacunet.estimators import (
     read_table,
 )
 
-# HistGradientBoosting takes at most 255 categories of a column.
-_MAX_CATEGORIES = 250
 # Of each library: its module, the beginning of its classes' names, and its names of
 # random_state and n_jobs.
 _LIBRARIES = {
@@ -31,11 +30,12 @@ _LIBRARIES = {
 }
 
 
-class BoostedEstimator(BaseEstimator):
+class BoostedEstimator(IncompleteEstimator):
     """Base of the two boosted models."""
 
     model_: Any
-    _kind: str
+    classes_: np.ndarray  # of a classifier
+    _takes_tables = True
 
     def __init__(
         self,
@@ -50,30 +50,46 @@ class BoostedEstimator(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN, categories and strings are allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the trees.
 
-    def _fit(self, table: Any, y: np.ndarray, sample_weight: Any) -> Self:
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : array-like of shape (n_samples,)
+            Classes, or numbers of a regressor.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        check_given(y, self)
+        table = read_table(self, X, reset=True)
+        if is_classifier(self):
+            labels = check_labels(y)
+            self.classes_ = find_two_classes(labels)
+            targets = np.searchsorted(self.classes_, labels)
+        else:
+            targets = column_or_1d(check_numbers(y))
         check_choice(self.library, tuple(_LIBRARIES), "library")
-        encoder = TableEncoder(max_categories=_MAX_CATEGORIES, scale="none")
-        self._encoder = encoder.fit(table)
-        check_consistent_length(table, y)
+        # HistGradientBoosting takes at most 255 categories of a column.
+        self._encoder = TableEncoder(max_categories=250, scale="none").fit(table)
+        check_consistent_length(table, targets)
         weights = None
         if sample_weight is not None:
-            weights = check_weights(sample_weight, y, table)
-        self.model_ = self._fit_library(self._codes(table), y, weights)
+            weights = check_weights(sample_weight, targets, table)
+        self.model_ = self._fit_library(self._codes(table), targets, weights)
         return self
 
     def _fit_library(self, X: np.ndarray, y: np.ndarray, weights: Any) -> Any:
         """Fit the library's own model, each in its own way with categories."""
+        kind = "Classifier" if is_classifier(self) else "Regressor"
         module, prefix, seed, threads = _LIBRARIES[self.library]
         try:
-            make = getattr(importlib.import_module(module), f"{prefix}{self._kind}")
+            make = getattr(importlib.import_module(module), f"{prefix}{kind}")
         except ImportError as error:
             msg = (
                 f"Got library={self.library!r}, which is not installed. Install it "
@@ -88,7 +104,7 @@ class BoostedEstimator(BaseEstimator):
         fitting: dict[str, Any] = {"sample_weight": weights}
         if self.library == "hgb":
             options["categorical_features"] = categorical or None
-            if self._kind == "Classifier" and np.bincount(y).min() < 2:
+            if kind == "Classifier" and np.bincount(y).min() < 2:
                 # Early stopping needs validation rows of each class.
                 options["early_stopping"] = False
             # It fails on columns without a value (scikit-learn 1.9).
@@ -107,17 +123,14 @@ class BoostedEstimator(BaseEstimator):
 
     def _codes(self, table: Any) -> np.ndarray:
         """Return numbers as they are, then categories as indices."""
-        encoder = self._encoder
-        encoded = encoder.transform(table)
-        columns = [encoded[:, : encoder.n_numeric]]
-        start = encoder.n_numeric
-        for size in encoder.sizes:
-            one_hot = encoded[:, start : start + size]
-            missing = np.isnan(one_hot[:, :1])
-            index = np.nan_to_num(one_hot).argmax(1)[:, None]
-            columns.append(np.where(missing, np.nan, index))
-            start += size
-        return np.hstack(columns)
+        encoded = self._encoder.transform(table)
+        ends = np.cumsum([self._encoder.n_numeric, *self._encoder.sizes])
+        numbers, *groups = np.split(encoded, ends[:-1], axis=1)
+        codes = [
+            np.where(np.isnan(group[:, :1]), np.nan, group.argmax(1)[:, None])
+            for group in groups
+        ]
+        return np.hstack([numbers, *codes])
 
     def _predict(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -162,37 +175,6 @@ class BoostedClassifier(ClassifierMixin, BoostedEstimator):
     >>> BoostedClassifier("hgb").fit(X, [1, 0, 0] * 50).predict(X[:3])
     array([1, 0, 0])
     """
-
-    classes_: np.ndarray
-    _kind = "Classifier"
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with missing values.
-        y : array-like of shape (n_samples,)
-            The targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-        """
-        check_given(y, self)
-        table = read_table(self, X, reset=True)
-        labels = check_labels(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            msg = (
-                f"Classifier can't train when only one class is present: got "
-                f"{self.classes_.tolist()}, but expected at least two."
-            )
-            raise ValueError(msg)
-        return self._fit(table, codes, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class.
@@ -255,29 +237,6 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
     >>> BoostedRegressor("hgb").fit(X, [1.0, 3.0, 5.0] * 50).predict(X[:3]).round(2)
     array([1., 3., 5.])
     """
-
-    _kind = "Regressor"
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with missing values.
-        y : array-like of shape (n_samples,)
-            The targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-        """
-        check_given(y, self)
-        table = read_table(self, X, reset=True)
-        targets = column_or_1d(check_numbers(y))
-        return self._fit(table, targets, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions.

@@ -2,20 +2,21 @@
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lacunet._validation import check_dtype, check_floating, check_positive_int
+from lacunet.baselines._pipelines import IncompleteEstimator
 from lacunet.estimators import (
     DTYPE,
     TableEncoder,
@@ -35,21 +36,10 @@ from lacunet.estimators import (
 from lacunet.exceptions import warn_user
 from lacunet.training import Epoch, train
 
-# Of the initial weights of the block: the series must not grow with its depth.
-_GAIN = 0.5
-# Hidden units of the head, at least.
-_LEAST_WIDTH = 64
-# Length that a gradient is clipped to: it may grow through the steps of the block.
-_LONGEST_GRADIENT = 1.0
-# Where standardised numbers are clipped.
-_FARTHEST = 5.0
 # With fewer there are no validation rows: too few would be left to learn from.
 _FEWEST_ROWS = 10
 # Rows that are taken at once where nothing is learned from them.
 _BLOCK = 4096
-
-# From outputs (batch, *) and targets (batch, *) to losses that are averaged.
-_Losses = Callable[[Tensor, Tensor], Tensor]
 
 
 class NeuMissBlock(nn.Module):
@@ -122,7 +112,8 @@ class NeuMissBlock(nn.Module):
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Initialise with small weights, and a mean of zero."""
-        nn.init.xavier_uniform_(self.weight, gain=_GAIN, generator=generator)
+        # The series must not grow with its depth.
+        nn.init.xavier_uniform_(self.weight, gain=0.5, generator=generator)
         nn.init.zeros_(self.mean)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -136,7 +127,7 @@ class NeuMissBlock(nn.Module):
         start = (x.masked_fill(missing, 0.0) - self.mean).masked_fill(missing, 0.0)
         response = start
         for _ in range(self.depth):
-            step = nn.functional.linear(response, self.weight)
+            step = functional.linear(response, self.weight)
             response = step.masked_fill(missing, 0.0) + start
         return response
 
@@ -154,7 +145,7 @@ def _check_count(value: object, name: str) -> int:
     return int(value)
 
 
-class NeuMissNetwork(BaseEstimator):
+class NeuMissNetwork(IncompleteEstimator):
     """Base of the two: the network and its training."""
 
     module_: nn.Sequential
@@ -192,12 +183,6 @@ class NeuMissNetwork(BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _begin(self, X: Any, y: Any) -> np.ndarray:
         """Check the parameters, and return the table encoded."""
         check_given(y, self)
@@ -212,13 +197,13 @@ class NeuMissNetwork(BaseEstimator):
         return self._clip(self._encoder.fit_transform(table))
 
     def _clip(self, encoded: np.ndarray) -> np.ndarray:
+        """Clip the standardised numbers, in place."""
         scaled = encoded[:, : self._encoder.n_numeric]
-        np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)
+        np.clip(scaled, -5.0, 5.0, out=scaled)
         return encoded
 
-    def _learn(
-        self, x: np.ndarray, targets: np.ndarray, losses: _Losses, n_outputs: int
-    ) -> Self:
+    def _learn(self, x: np.ndarray, targets: np.ndarray, n_outputs: int) -> Self:
+        """Train on numbers, or on classes as integers."""
         state = check_random_state(self.random_state)
         seeds = [int(seed) for seed in state.randint(2**31 - 1, size=3)]
         classes = targets if targets.dtype.kind == "i" else None
@@ -242,7 +227,6 @@ class NeuMissNetwork(BaseEstimator):
                 module,
                 torch.as_tensor(x, dtype=DTYPE, device=device),
                 torch.as_tensor(targets, dtype=dtype, device=device),
-                losses,
                 validation,
             )
             plan = make_plan(self.get_params(deep=False), task.n_rows)
@@ -260,15 +244,14 @@ class NeuMissNetwork(BaseEstimator):
     def _build(self, n_features: int, n_outputs: int, seed: int) -> nn.Sequential:
         """Put a head of linear layers and ReLU behind the block."""
         generator = torch.Generator().manual_seed(seed)
-        width = max(n_features, _LEAST_WIDTH) if self.width is None else self.width
+        width = max(n_features, 64) if self.width is None else self.width
         block = NeuMissBlock(n_features, self.depth, generator=generator, dtype=DTYPE)
         sizes = [n_features, *[width] * self.mlp_depth, n_outputs]
         layers: list[nn.Module] = [block]
         for before, after in pairwise(sizes):
             # Not initialised on the way: torch would draw from the global generator.
             layer: nn.Linear = nn.utils.skip_init(nn.Linear, before, after, dtype=DTYPE)
-            gain = math.sqrt(2)
-            nn.init.xavier_uniform_(layer.weight, gain=gain, generator=generator)
+            nn.init.xavier_uniform_(layer.weight, math.sqrt(2), generator)
             nn.init.zeros_(layer.bias)
             layers += [layer, nn.ReLU()]
         return nn.Sequential(*layers[:-1])
@@ -285,8 +268,8 @@ class NeuMissNetwork(BaseEstimator):
             lr=self.lr,
         )
 
-        def clip(*_: Any) -> None:
-            nn.utils.clip_grad_norm_([*others, *free], _LONGEST_GRADIENT)
+        def clip(*_: Any) -> None:  # gradients may grow through the steps of the block
+            nn.utils.clip_grad_norm_([*others, *free], 1.0)
 
         optimiser.register_step_pre_hook(clip)
         return optimiser
@@ -300,28 +283,14 @@ class NeuMissNetwork(BaseEstimator):
             return torch.cat([self.module_(block) for block in x.split(_BLOCK)])
 
 
-def _cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(outputs, targets, reduction="none")
-
-
-def _squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    return functional.mse_loss(outputs, targets, reduction="none")
-
-
 class _SplitTask:
     """Train one network on some rows, and validate it on the others, if any."""
 
     def __init__(
-        self,
-        module: nn.Module,
-        x: Tensor,
-        targets: Tensor,
-        losses: _Losses,
-        validation: np.ndarray,
+        self, module: nn.Module, x: Tensor, targets: Tensor, validation: np.ndarray
     ) -> None:
         self.parts: Sequence[nn.Module] = [module]
         self._x, self._targets = x, targets
-        self._losses = losses
         chosen = validation if validation.any() else ~validation
         self._training = torch.as_tensor(np.flatnonzero(~validation), device=x.device)
         self._validation = torch.as_tensor(np.flatnonzero(chosen), device=x.device)
@@ -337,8 +306,10 @@ class _SplitTask:
         return float(torch.cat(blocks).mean())
 
     def _losses_of(self, rows: Tensor) -> Tensor:
-        (module,) = self.parts
-        return self._losses(module(self._x[rows]), self._targets[rows]).flatten()
+        outputs, targets = self.parts[0](self._x[rows]), self._targets[rows]
+        if targets.is_floating_point():
+            return functional.mse_loss(outputs, targets, reduction="none").flatten()
+        return functional.cross_entropy(outputs, targets, reduction="none")
 
 
 class NeuMissClassifier(ClassifierMixin, NeuMissNetwork):
@@ -432,7 +403,7 @@ class NeuMissClassifier(ClassifierMixin, NeuMissNetwork):
         check_consistent_length(x, labels)
         self.classes_ = find_classes(labels, np.ones(len(labels)))
         codes = np.searchsorted(self.classes_, labels)
-        return self._learn(x, codes, _cross_entropy, len(self.classes_))
+        return self._learn(x, codes, len(self.classes_))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class.
@@ -461,8 +432,8 @@ class NeuMissClassifier(ClassifierMixin, NeuMissNetwork):
         -------
         ndarray of shape (n_samples,)
         """
-        probabilities = self.predict_proba(X)
-        chosen: np.ndarray = self.classes_[probabilities.argmax(1)]
+        likeliest = self.predict_proba(X).argmax(1)
+        chosen: np.ndarray = self.classes_[likeliest]
         return chosen
 
 
@@ -565,7 +536,7 @@ class NeuMissRegressor(RegressorMixin, NeuMissNetwork):
         outputs = numbers.reshape(len(numbers), -1)
         self._scale = TargetScale.of(outputs)
         targets = self._scale.forward(outputs)
-        return self._learn(x, targets, _squared_error, targets.shape[1])
+        return self._learn(x, targets, targets.shape[1])
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of each row.

@@ -193,7 +193,20 @@ def plain_network(
     return network(**{**for_complete_rows, **parameters}, random_state=random_state)
 
 
-class TableNumbers(TransformerMixin, BaseEstimator):
+class IncompleteEstimator(BaseEstimator):
+    """Base of the estimators of this room: NaN is allowed."""
+
+    _takes_tables = False  # with categories, as strings too
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what is allowed in ``X``."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.string = self._takes_tables
+        return tags
+
+
+class TableNumbers(TransformerMixin, IncompleteEstimator):
     """Turn a table into numbers, and leave what is missing missing.
 
     Numbers stay as they are, dates become days since the first one, and a category
@@ -223,16 +236,10 @@ class TableNumbers(TransformerMixin, BaseEstimator):
            [50., nan, nan]])
     """
 
+    _takes_tables = True
+
     def __init__(self, max_categories: int = 32) -> None:
         self.max_categories = max_categories
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN, categories and strings are allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the kinds of the columns and their categories.
@@ -293,7 +300,7 @@ class TableNumbers(TransformerMixin, BaseEstimator):
         return np.array(names + of_categories, dtype=object)
 
 
-class MixtureImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MixtureImputer(OneToOneFeatureMixin, TransformerMixin, IncompleteEstimator):
     """Draw what is missing from a mixture of Gaussians, fitted by EM.
 
     The paper's *gmm*.
@@ -336,12 +343,6 @@ class MixtureImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.mixture = mixture
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixture to the observed cells.
 
@@ -378,14 +379,24 @@ class MixtureImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        rows = read_numbers(self, X)
+        rows = read_numbers(self, X, reset=False)
         filled: np.ndarray = self.mixture_.sample_imputations(rows, 1)[0]
         return filled
 
 
-def read_numbers(estimator: Any, X: Any, *, reset: bool = False) -> np.ndarray:
-    """Check a table of numbers with missing values as scikit-learn does."""
-    rows: np.ndarray = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
-    )
-    return rows
+def read_numbers(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
+    """Check numbers with missing values, and targets, as scikit-learn does."""
+    options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    return validate_data(estimator, X, reset=reset, **options)
+
+
+def find_two_classes(labels: np.ndarray) -> np.ndarray:
+    """Return the classes, sorted, if there are at least two."""
+    classes: np.ndarray = np.unique(labels)
+    if len(classes) < 2:
+        msg = (
+            f"Classifier can't train when only one class is present: got "
+            f"{classes.tolist()}, but expected at least two."
+        )
+        raise ValueError(msg)
+    return classes

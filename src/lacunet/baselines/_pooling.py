@@ -4,7 +4,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -12,12 +12,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lacunet._validation import check_choice, check_positive_int
 from lacunet.baselines._pipelines import (
     TASKS,
+    IncompleteEstimator,
     TableNumbers,
+    find_two_classes,
     plain_network,
     read_numbers,
 )
@@ -121,12 +123,12 @@ class ChainedImputer(IterativeImputer):
         return filled
 
 
-class PooledEstimator(BaseEstimator):
+class PooledEstimator(IncompleteEstimator):
     """Base of the two pooled models."""
 
     imputers_: list[Any]
     estimators_: list[Any]
-    _task: str
+    classes_: np.ndarray  # of a classifier
 
     def __init__(
         self,
@@ -141,18 +143,30 @@ class PooledEstimator(BaseEstimator):
         self.n_imputations = n_imputations
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw the tables, and fit a model to each.
 
-    def _fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers, with missing values.
+        y : array-like of shape (n_samples,)
+            Classes, or numbers of a regressor.
+
+        Returns
+        -------
+        self
+        """
+        classify = is_classifier(self)
+        X, y = read_numbers(self, X, reset=True, y=y, y_numeric=not classify)
+        if classify:
+            check_classification_targets(y)
+            self.classes_ = find_two_classes(y)
         check_positive_int(self.n_imputations, "n_imputations")
         imputer = ChainedImputer() if self.imputer is None else self.imputer
         estimator = self.estimator
         if estimator is None:
-            estimator = plain_network(self._task)
+            estimator = plain_network("classification" if classify else "regression")
         random_state = check_random_state(self.random_state)
         self.imputers_, self.estimators_ = [], []
         for seed in random_state.randint(2**31 - 1, size=self.n_imputations):
@@ -164,7 +178,7 @@ class PooledEstimator(BaseEstimator):
     def _predictions(self, method: str, X: Any) -> list[np.ndarray]:
         """Return the predictions of each model for its own completed table."""
         check_is_fitted(self)
-        rows = read_numbers(self, X)
+        rows = read_numbers(self, X, reset=False)
         pairs = zip(self.imputers_, self.estimators_, strict=True)
         return [getattr(model, method)(draw.transform(rows)) for draw, model in pairs]
 
@@ -172,13 +186,9 @@ class PooledEstimator(BaseEstimator):
 def _seeded(estimator: Any, seed: int) -> Any:
     """Return a copy with a seed for every ``random_state``, however deep."""
     copied = clone(estimator)
-    names = [
-        name
-        for name in sorted(copied.get_params())
-        if name == "random_state" or name.endswith("__random_state")
-    ]
+    names = [n for n in copied.get_params() if n.rpartition("__")[2] == "random_state"]
     seeds = np.random.RandomState(seed).randint(2**31 - 1, size=len(names))
-    return copied.set_params(**dict(zip(names, seeds.tolist(), strict=True)))
+    return copied.set_params(**dict(zip(sorted(names), seeds.tolist(), strict=True)))
 
 
 def _has_probabilities(model: PooledEstimator) -> bool:
@@ -229,36 +239,6 @@ class PooledClassifier(ClassifierMixin, PooledEstimator):
     >>> model.fit(X, y).predict([[1.5, np.nan], [-1.5, 0.0]])
     array([ True, False])
     """
-
-    classes_: np.ndarray
-    _task = "classification"
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw the tables, and fit a classifier to each.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, with missing values.
-        y : array-like of shape (n_samples,)
-            Classes.
-
-        Returns
-        -------
-        self
-        """
-        rows, labels = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            msg = (
-                f"Classifier can't train when only one class is present: got "
-                f"{self.classes_.tolist()}, but expected at least two."
-            )
-            raise ValueError(msg)
-        return self._fit(rows, labels)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -335,32 +315,6 @@ class PooledRegressor(RegressorMixin, PooledEstimator):
     >>> model.predict([[10.0, np.nan]]).round()
     array([30.])
     """
-
-    _task = "regression"
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw the tables, and fit a regressor to each.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, with missing values.
-        y : array-like of shape (n_samples,)
-            Numbers.
-
-        Returns
-        -------
-        self
-        """
-        rows, targets = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            y_numeric=True,
-        )
-        return self._fit(rows, targets)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean prediction.
