@@ -9,15 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacunet.functional._ops import (
-    known_and_std,
-    known_below,
-    normal_cdf,
-    normal_pdf,
-)
+from lacunet.functional._ops import known_and_std, known_below, normal_cdf, normal_pdf
 
-_SELU_ALPHA = 1.6732632423543772
-_SELU_SCALE = 1.0507009873554805
 _PEAK = 1 / math.sqrt(2 * math.pi)  # of the standard normal density
 # Numbers that are worked on at a time: few enough to stay in the cache.
 _PIECE = 2**18
@@ -66,22 +59,18 @@ def expected_relu(mean: Tensor, variance: Tensor) -> Tensor:
     tensor([0.3989])
     """
     if torch.compiler.is_compiling():
-        return _relu_formula(mean, variance)
+        known, std = known_and_std(variance)
+        z = mean / std
+        smooth = mean * normal_cdf(z) + std * normal_pdf(z)
+        return torch.where(known, torch.relu(mean), smooth)
     # Out here, so that second derivatives find their way back through it.
     mean, variance = torch.broadcast_tensors(mean, variance)
     out: Tensor = _ExpectedReLU.apply(mean.contiguous(), variance.contiguous())  # type: ignore[no-untyped-call]
     return out
 
 
-def _relu_formula(mean: Tensor, variance: Tensor) -> Tensor:
-    known, std = known_and_std(variance)
-    z = mean / std
-    smooth = mean * normal_cdf(z) + std * normal_pdf(z)
-    return torch.where(known, torch.relu(mean), smooth)
-
-
 class _ExpectedReLU(torch.autograd.Function):
-    """``_relu_formula`` with its two slopes, cdf(z) and pdf(z) / (2 s), kept."""
+    """m cdf(z) + s pdf(z) with its two slopes, cdf(z) and pdf(z) / (2 s), kept."""
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, variance: Tensor) -> Tensor:
@@ -98,8 +87,12 @@ class _ExpectedReLU(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         mean, variance, cdf, slope = ctx.saved_tensors
         (grad,) = grads
-        if torch.is_grad_enabled():  # a second derivative was asked for
-            return _slopes(grad, mean, variance)
+        if torch.is_grad_enabled():
+            # A second derivative was asked for: operations that can be differentiated.
+            known, std = known_and_std(variance)
+            z = mean / std
+            cdf = torch.where(known, (mean > 0).to(mean.dtype), normal_cdf(z))
+            slope = torch.where(known, 0.0, normal_pdf(z) / (2.0 * std))
         return grad * cdf, grad * slope
 
 
@@ -118,15 +111,6 @@ def _fill_relu(
     torch.div(bump, std.mul_(2.0 / _PEAK), out=slope)
     if bool(variance.amin() <= floor):  # seldom: one pass instead of two
         slope.masked_fill_(variance <= floor, 0.0)
-
-
-def _slopes(grad: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients by operations that can be differentiated once more."""
-    known, std = known_and_std(variance)
-    z = mean / std
-    cdf = torch.where(known, (mean > 0).to(mean.dtype), normal_cdf(z))
-    slope = torch.where(known, 0.0, normal_pdf(z) / (2.0 * std))
-    return grad * cdf, grad * slope
 
 
 def expected_leaky_relu(
@@ -263,7 +247,8 @@ def expected_selu(mean: Tensor, variance: Tensor) -> Tensor:
     >>> expected_selu(torch.tensor([1.0]), torch.zeros(1))
     tensor([1.0507])
     """
-    return _SELU_SCALE * expected_elu(mean, variance, alpha=_SELU_ALPHA)
+    elu = expected_elu(mean, variance, alpha=1.6732632423543772)
+    return 1.0507009873554805 * elu
 
 
 def expected_identity_squared(mean: Tensor, variance: Tensor) -> Tensor:

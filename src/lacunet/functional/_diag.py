@@ -91,10 +91,9 @@ class DiagConditional(ConditionalMixture):
         return torch.where(self.observed, self.cells.values, filled)
 
     def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
-        shape = (len(self.log_weights), *self.components.means.shape)
-        return self.components.means.expand(shape), self.components.variances.expand(
-            shape
-        )
+        _, means, variances = self.components
+        shape = (len(self.log_weights), *means.shape)
+        return means.expand(shape), variances.expand(shape)
 
     def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
         missing = self.cells.missing

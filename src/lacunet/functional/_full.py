@@ -41,20 +41,14 @@ class FullComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
-        return self._posterior(cells, gamma).log_likelihood
+        return _posterior(self, cells, gamma).log_likelihood
 
     def condition(self, cells: Cells, gamma: Tensor) -> "FullConditional":
         """Return F_S by regression of the missing cells on the observed ones."""
-        posterior = self._posterior(cells, gamma)
+        posterior = _posterior(self, cells, gamma)
         joint = self.log_weights + posterior.log_likelihood
         log_weights = joint.log_softmax(-1).to(cells.values.dtype)
         return FullConditional(log_weights, cells, self, posterior)
-
-    def _posterior(self, cells: Cells, gamma: Tensor) -> "FullPosterior":
-        wide = wide_dtype(self.means)
-        return full_posterior(
-            cells, self.means.to(wide), self.covariances.to(wide), gamma.to(wide)
-        )
 
 
 class FullPosterior(NamedTuple):
@@ -66,37 +60,30 @@ class FullPosterior(NamedTuple):
     patterns: Patterns
 
 
-def full_posterior(
-    cells: Cells, means: Tensor, covariances: Tensor, gamma: Tensor
+def _posterior(
+    components: FullComponents, cells: Cells, gamma: Tensor
 ) -> FullPosterior:
     """Factor every pattern's matrix once and solve for every row."""
+    wide = wide_dtype(components.means)
+    means, covariances = components.means.to(wide), components.covariances.to(wide)
     patterns = find_patterns(cells.observed)
     present = patterns.observed.to(means.dtype)  # (patterns, features)
     both = present[:, None, :, None] * present[:, None, None, :]
-    diagonal = torch.diag_embed(gamma * present + (1.0 - present))[:, None]
+    diagonal = torch.diag_embed(gamma.to(wide) * present + (1.0 - present))[:, None]
     cholesky = torch.linalg.cholesky(covariances * both + diagonal)
     residual = (cells.values.to(means.dtype)[:, None] - means) * cells.observed[:, None]
-    half, solution = _solve_by_pattern(cholesky, residual, patterns.of_row)
+    # Solve L h = r and L.T s = h for rows that share their pattern's L.
+    groups = _group_rows(patterns.of_row, len(cholesky))
+    columns = groups.gather(residual)  # (groups, components, features, capacity)
+    factors = cholesky if groups.capacity == 1 else cholesky[groups.owner]
+    half_columns = solve_lower(factors, columns)
+    half = groups.scatter(half_columns)
+    solution = groups.scatter(solve_transposed(factors, half_columns))
     # The missing cells stand on the diagonal with a one: no part in the determinant.
     volume = log_det(cholesky)[patterns.of_row]
     count = cells.observed.sum(-1, dtype=means.dtype)[:, None]
     quadratic = half.square().sum(-1) + count * LOG_TWO_PI
     return FullPosterior(-0.5 * quadratic - volume, solution, cholesky, patterns)
-
-
-def _solve_by_pattern(
-    cholesky: Tensor, right: Tensor, index: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Solve ``L h = r`` and ``L.T s = h`` for rows that share their pattern's L.
-
-    ``right`` is (batch, components, features), and so are both results.
-    """
-    groups = _group_rows(index, len(cholesky))
-    columns = groups.gather(right)  # (groups, components, features, capacity)
-    factors = cholesky if groups.capacity == 1 else cholesky[groups.owner]
-    half = solve_lower(factors, columns)
-    solution = solve_transposed(factors, half)
-    return groups.scatter(half), groups.scatter(solution)
 
 
 class _Groups(NamedTuple):
@@ -201,9 +188,7 @@ class FullConditional(ConditionalMixture):
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)[:, None]
         index = self.posterior.patterns.of_row
-        missing = 1.0 - self.posterior.patterns.observed.to(
-            known.dtype
-        )  # (p, features)
+        missing = (~self.posterior.patterns.observed).to(known.dtype)  # (p, features)
         widths = variances.to(known.dtype) * missing[:, None] + (1.0 - missing)[:, None]
         spread = self.missing_covariances()[:, :, None]
         cholesky = torch.linalg.cholesky(

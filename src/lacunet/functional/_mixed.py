@@ -101,18 +101,12 @@ class MixedComponents(NamedTuple):
         noise = gamma.to(wide)
         if gamma.ndim > 0:
             groups = noise[self.n_numeric :].split(self.sizes)
-            noise = _concatenate([g.mean().expand(len(g)) for g in groups], noise)
-        counts = noise.new_tensor(
-            [float(size) for size in self.sizes for _ in range(size)]
-        )
+            noise = torch.cat([noise[:0], *(g.mean().expand(len(g)) for g in groups)])
+        counts = noise.new_tensor([size for size in self.sizes for _ in range(size)])
         blurred = (self.log_probabilities.to(wide).exp() + noise / counts) / (1 + noise)
         # An impossible level is next to impossible: its logarithm stays finite.
         table = blurred.clamp_min(torch.finfo(wide).tiny).log()  # (components, levels)
         return levels.values.to(wide) @ table.T
-
-
-def _concatenate(parts: list[Tensor], empty: Tensor) -> Tensor:
-    return torch.cat(parts) if parts else empty[:0]
 
 
 def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:
@@ -136,11 +130,6 @@ class MixedConditional(ConditionalMixture):
     @property
     def _levels(self) -> Cells:
         return split_at(self.cells, self.components.n_numeric)[1]
-
-    def _missing_groups(self, dtype: torch.dtype) -> Tensor:
-        """Return 1.0 where a category is missing, (batch, groups)."""
-        starts = group_starts(self.components.sizes)
-        return self._levels.missing[:, starts].to(dtype)
 
     def mean(self) -> Tensor:
         """Fill missing numbers with their mean, missing levels with probabilities.
@@ -201,7 +190,8 @@ class MixedConditional(ConditionalMixture):
 
     def _sum_missing(self, table: Tensor) -> Tensor:
         """Sum (groups, components, outputs) over each row's missing groups."""
-        missing = self._missing_groups(table.dtype)
+        starts = group_starts(self.components.sizes)
+        missing = self._levels.missing[:, starts].to(table.dtype)
         return (missing @ table.flatten(1)).view(-1, *table.shape[1:])
 
     def missing_push(  # noqa: D102

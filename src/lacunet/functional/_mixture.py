@@ -95,8 +95,13 @@ class ConditionalMixture(ABC):
         index = torch.multinomial(
             self.weights, n, replacement=True, generator=generator
         ).T  # (n, batch)
-        shape = (*index.shape, self._noise_size)
-        noise = normal_like(self.cells.values, shape, generator)
+        values = self.cells.values
+        noise = torch.randn(
+            (*index.shape, self._noise_size),
+            generator=generator,
+            dtype=values.dtype,
+            device=values.device,
+        )
         draws = self._draw(index, noise)
         return torch.where(self.observed, self.cells.values, draws)
 
@@ -192,15 +197,6 @@ class ConditionalMixture(ABC):
 
         Index (n, batch) and noise (n, batch or 1, noise size) to (n, batch, features).
         """
-
-
-def normal_like(
-    reference: Tensor, shape: tuple[int, ...], generator: torch.Generator | None
-) -> Tensor:
-    """Draw standard normals of the dtype and device of ``reference``."""
-    return torch.randn(
-        shape, generator=generator, dtype=reference.dtype, device=reference.device
-    )
 
 
 def mix(weights: Tensor, values: Tensor) -> Tensor:

@@ -96,7 +96,20 @@ def conv_moments(
     >>> mean.flatten(), variance.flatten()
     (tensor([1., 3., 2., 4., 4.]), tensor([0., 0., 1., 1., 0.]))
     """
-    _check_images(mixture, weight, input_shape)
+    if weight.ndim not in _CONVOLUTIONS or len(input_shape) != weight.ndim - 1:
+        msg = (
+            f"Got weight of shape {tuple(weight.shape)} and "
+            f"input_shape={tuple(input_shape)}, but expected (out, in, length) with "
+            f"(channels, length), or (out, in, height, width) with "
+            f"(channels, height, width)."
+        )
+        raise ValueError(msg)
+    if math.prod(input_shape) != mixture.observed.shape[1]:
+        msg = (
+            f"Got input_shape={tuple(input_shape)}, but expected its product to be "
+            f"{mixture.observed.shape[1]}, the number of features of the density."
+        )
+        raise ValueError(msg)
 
     def convolve(signals: Tensor, kernel: Tensor, offset: Tensor | None) -> Tensor:
         convolution = _CONVOLUTIONS[weight.ndim]
@@ -134,22 +147,3 @@ def missing_conv(
     )
     shape = (*mean.shape[:2], *out_shape[0])
     return mean.reshape(shape), variance.reshape(shape)
-
-
-def _check_images(
-    mixture: ConditionalMixture, weight: Tensor, input_shape: Sequence[int]
-) -> None:
-    if weight.ndim not in _CONVOLUTIONS or len(input_shape) != weight.ndim - 1:
-        msg = (
-            f"Got weight of shape {tuple(weight.shape)} and "
-            f"input_shape={tuple(input_shape)}, but expected (out, in, length) with "
-            f"(channels, length), or (out, in, height, width) with "
-            f"(channels, height, width)."
-        )
-        raise ValueError(msg)
-    if math.prod(input_shape) != mixture.observed.shape[1]:
-        msg = (
-            f"Got input_shape={tuple(input_shape)}, but expected its product to be "
-            f"{mixture.observed.shape[1]}, the number of features of the density."
-        )
-        raise ValueError(msg)

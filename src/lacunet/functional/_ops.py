@@ -100,19 +100,9 @@ def find_patterns(observed: Tensor) -> Patterns:
 
 
 def masked_products(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
-    """Compute ``sum_d missing[b, d] * tables[t, d] * weight[h, d]``.
+    """Compute ``sum_d missing[b, d] * tables[t, d] * weight[h, d]``, (b, t, h).
 
-    Parameters
-    ----------
-    missing : Tensor of shape (batch, features)
-        1.0 where a value is missing, else 0.0; takes no gradient.
-    weight : Tensor of shape (hidden, features)
-    tables : Tensor of shape (tables, features)
-        Means, variances or loadings of the components.
-
-    Returns
-    -------
-    Tensor of shape (batch, tables, hidden)
+    The mask takes no gradient; tables are means, variances or loadings of components.
     """
     if torch.compiler.is_compiling():
         return _tabulated(missing, weight, tables).view(-1, len(tables), len(weight))
@@ -176,7 +166,6 @@ def log_det(cholesky: Tensor) -> Tensor:
     return cholesky.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-_SQRT_HALF = math.sqrt(0.5)
 LOG_TWO_PI = math.log(2 * math.pi)
 
 
@@ -195,7 +184,7 @@ def known_and_std(variance: Tensor) -> tuple[Tensor, Tensor]:
 
 def normal_cdf(z: Tensor) -> Tensor:
     """Return the standard normal distribution function, accurate in both tails."""
-    return 0.5 * torch.erfc(-_SQRT_HALF * z)
+    return 0.5 * torch.erfc(-math.sqrt(0.5) * z)
 
 
 def normal_pdf(z: Tensor) -> Tensor:
