@@ -57,21 +57,6 @@ __all__ = [
     "tables",
 ]
 
-_SUBPACKAGES = frozenset(
-    {
-        "baselines",
-        "density",
-        "estimators",
-        "evaluation",
-        "exceptions",
-        "functional",
-        "missingness",
-        "nn",
-        "profile",
-        "report",
-        "tables",
-    }
-)
 _HOMES = {
     "IncompleteGaussianMixture": "lacunet.density",
     "LacunetAutoencoder": "lacunet.estimators",
@@ -82,6 +67,7 @@ _HOMES = {
     "adapt": "lacunet.nn",
     "load": "lacunet.estimators",
 }
+_SUBPACKAGES = set(__all__) - set(_HOMES) - {"__version__"}
 # Rooms of 0.1.0 and where their contents went. Modules of these names raise it too.
 _MOVED = {
     "datasets": "lacunet.datasets is gone: drop_values and drop_patch are in "

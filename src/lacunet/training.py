@@ -19,11 +19,6 @@ from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
 
-# Of a cycle: the fraction of the steps in which the learning rate rises, and where
-# from.
-_RISE = 0.3
-_FIRST_PACE = 0.04
-
 
 class Task(Protocol):
     """What is trained, and how it is scored.
@@ -125,9 +120,9 @@ class Plan:
         """
         if not self.one_cycle:
             return 1.0
-        top = _RISE * n_steps
+        top = 0.3 * n_steps  # up to there the rates rise, from 0.04 of what they are
         if step < top:
-            return _FIRST_PACE + (1.0 - _FIRST_PACE) * _ease(step / top)
+            return 0.04 + (1.0 - 0.04) * _ease(step / top)
         return 1.0 - _ease((step - top) / (n_steps - top))
 
 
@@ -230,7 +225,7 @@ class _Loop:
             while not self._finished(time.monotonic() - began):
                 record = self._run_epoch(began)
                 if not math.isfinite(record.train_loss + record.valid_loss):
-                    self._mind_divergence(record)
+                    self._refuse_divergence(record)
                     return
                 self.history.append(record)
                 bar.update()
@@ -241,21 +236,14 @@ class _Loop:
 
     def _active(self) -> list[int]:
         """Return the parts that may still get better."""
-        n_done = len(self.history)
-        return [
-            part
-            for part, best in enumerate(self.bests)
-            if n_done - best.epoch < self.plan.patience
-        ]
+        oldest = len(self.history) - self.plan.patience
+        return [part for part, best in enumerate(self.bests) if best.epoch > oldest]
 
     def _finished(self, seconds: float) -> bool:
         n_done = len(self.history)
-        late = self.plan.time_limit is not None and seconds >= self.plan.time_limit
-        return (
-            n_done >= self.plan.max_epochs
-            or not self._active()
-            or (late and n_done > 0)
-        )
+        limit = self.plan.time_limit
+        late = limit is not None and seconds >= limit and n_done > 0
+        return late or n_done >= self.plan.max_epochs or not self._active()
 
     def _run_epoch(self, began: float) -> Epoch:
         active = self._active()
@@ -270,8 +258,8 @@ class _Loop:
             time.monotonic() - began,
         )
 
-    def _mind_divergence(self, record: Epoch) -> None:
-        """Refuse weights that are not finite."""
+    def _refuse_divergence(self, record: Epoch) -> None:
+        """Raise in the first epoch, else warn: these weights are not kept."""
         msg = (
             f"Got a training loss of {record.train_loss} and a validation loss of "
             f"{record.valid_loss} in epoch {record.epoch}, but expected finite ones"
@@ -291,8 +279,12 @@ class _Loop:
         order = torch.randperm(self.task.n_rows, generator=self.generator)
         total = 0.0
         batches = order.split(self.plan.batch_size)
+        groups = self.optimiser.param_groups
         for number, rows in enumerate(batches):
-            self._set_pace(len(self.history) * len(batches) + number, len(batches))
+            step = len(self.history) * len(batches) + number
+            factor = self.plan.rate_factor(step, self.plan.max_epochs * len(batches))
+            for group, rate in zip(groups, self.rates, strict=True):
+                group["lr"] = factor * rate
             # None, not zero: what has stopped gets no step, nor weight decay.
             self.optimiser.zero_grad(set_to_none=True)
             # One after the other: what a part keeps for its gradients is then freed.
@@ -302,11 +294,6 @@ class _Loop:
                 total += float(loss.detach()) * len(rows)
             self.optimiser.step()
         return total / self.task.n_rows
-
-    def _set_pace(self, step: int, n_batches: int) -> None:
-        factor = self.plan.rate_factor(step, self.plan.max_epochs * n_batches)
-        for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
-            group["lr"] = factor * rate
 
     def _validate(self, part: int, epoch: int) -> float:
         module = self.task.parts[part].eval()
