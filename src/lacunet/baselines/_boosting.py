@@ -118,7 +118,6 @@ class BoostedEstimator(IncompleteEstimator):
         else:
             options |= {"verbose": 0, "allow_writing_files": False}
             fitting["cat_features"] = categorical or None
-            X = _for_catboost(X, n_numeric)
         return make(**{**options, **(self.parameters or {})}).fit(X, y, **fitting)
 
     def _codes(self, table: Any) -> np.ndarray:
@@ -126,17 +125,21 @@ class BoostedEstimator(IncompleteEstimator):
         encoded = self._encoder.transform(table)
         ends = np.cumsum([self._encoder.n_numeric, *self._encoder.sizes])
         numbers, *groups = np.split(encoded, ends[:-1], axis=1)
-        codes = [
-            np.where(np.isnan(group[:, :1]), np.nan, group.argmax(1)[:, None])
-            for group in groups
-        ]
-        return np.hstack([numbers, *codes])
+        if not groups:
+            return numbers
+        indices = np.hstack(
+            [
+                np.where(np.isnan(group[:, :1]), np.nan, group.argmax(1)[:, None])
+                for group in groups
+            ]
+        )
+        if self.library == "catboost":  # as strings, a missing one as "nan"
+            return np.hstack([numbers.astype(object), indices.astype(str)])
+        return np.hstack([numbers, indices])
 
     def _predict(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self)
         codes = self._codes(read_table(self, X, reset=False))
-        if self.library == "catboost":
-            codes = _for_catboost(codes, self._encoder.n_numeric)
         predictions: np.ndarray = np.asarray(getattr(self.model_, method)(codes))
         return predictions
 
@@ -251,12 +254,3 @@ class BoostedRegressor(RegressorMixin, BoostedEstimator):
         ndarray of shape (n_samples,)
         """
         return self._predict("predict", X)
-
-
-def _for_catboost(codes: np.ndarray, n_numeric: int) -> np.ndarray:
-    """Return categories as strings, a missing one as "nan"."""
-    if codes.shape[1] == n_numeric:
-        return codes
-    rows = codes.astype(object)
-    rows[:, n_numeric:] = codes[:, n_numeric:].astype(str)
-    return rows

@@ -57,7 +57,7 @@ def column_means(X: np.ndarray) -> np.ndarray:
 def relative_to(X: np.ndarray, shift: np.ndarray, strategy: str) -> np.ndarray:
     """Return the table relative to its column means; "mean" fills what is missing."""
     relative: np.ndarray = X - shift
-    return np.nan_to_num(relative) if strategy == "mean" else relative
+    return np.where(np.isnan(X), 0.0, relative) if strategy == "mean" else relative
 
 
 def standardise(cells: WideCells, sizes: tuple[int, ...] = ()) -> WideCells:
