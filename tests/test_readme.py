@@ -52,6 +52,18 @@ def test_code_blocks_run_as_printed(page, tmp_path, monkeypatch):
             exec(compile(code, page, "exec"), namespace)
 
 
+def test_the_first_example_prints_what_stands_below_it(capsys):
+    text = README.read_text("utf-8")
+    exec(compile(python_blocks(text)[0], README, "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out.splitlines()
+    shown = re.search(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+    figure = re.compile(r"\d\.\d\d$")
+    for line, expected in zip(printed[:3], shown.splitlines()[:3], strict=True):
+        assert figure.sub("", line) == figure.sub("", expected)
+        # Networks that are trained on another CPU differ a little.
+        assert abs(float(figure.search(line)[0]) - float(expected[-4:])) < 0.05
+
+
 def test_blocks_are_found_in_order_with_their_line_numbers():
     text = "a\n```python\nx = 1\n```\n- b\n  ```python\n  y = 2\n  ```\n"
     assert python_blocks(text) == ["\n\nx = 1\n", "\n" * 6 + "y = 2\n"]
