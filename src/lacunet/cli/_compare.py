@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--methods",
     type=options.names,
     help="Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
-    "xgboost, catboost, mean, gmm, neumiss, paper.  [default: the first eight]",
+    "xgboost, catboost, linear, mean, gmm, neumiss, paper.  [default: the first eight]",
 )
 @click.option(
     "--folds",
