@@ -19,8 +19,7 @@ from reproduction.protocols import Images, load_images
 from reproduction.tables import ERRORS, TABLE_1
 
 from benchmarks.cells import write_whole
-from benchmarks.machine import describe_machine
-from benchmarks.table import format_table
+from benchmarks.table import describe_machine, format_table
 from benchmarks.timing import CPU, threads
 from lacunet.density import IncompleteGaussianMixture
 

@@ -1,37 +1,33 @@
-"""EM on incomplete rows: an iteration against scikit-learn's, and a whole fit."""
+"""An iteration of EM: diagonal against scikit-learn's, full against the old way."""
 
-import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from benchmarks.exact import em_iteration
 from benchmarks.table import Row
-from benchmarks.timing import CPU, WALL, Clock, Effort, Pair, threads, time_in_turn
+from benchmarks.timing import CPU, Effort, threads, time_in_turn
 from lacunet.density import IncompleteGaussianMixture
+from lacunet.missingness import drop_values
 
-FEW, MANY = 10, 30  # iterations; their difference leaves the set-up out
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where both mixtures start from."""
-
-    weights: np.ndarray
-    means: np.ndarray
-    precisions: np.ndarray
+N_FEATURES, N_COMPONENTS = 50, 5
 
 
 def clustered_rows(
-    n_rows: int, n_features: int, n_clusters: int, random_state: np.random.RandomState
+    n_rows: int,
+    n_features: int,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    distance: float = 1.0,
 ) -> np.ndarray:
-    """Draw overlapping clusters, each with correlated columns."""
-    centres = random_state.normal(size=(n_clusters, n_features))
+    """Draw clusters, each with correlated columns, so far apart in each column."""
+    centres = distance * random_state.normal(size=(n_clusters, n_features))
     mixing = random_state.normal(size=(n_clusters, n_features, n_features))
     mixing = np.eye(n_features) + 0.5 * mixing / np.sqrt(n_features)
     labels = random_state.randint(n_clusters, size=n_rows)
@@ -43,31 +39,12 @@ def clustered_rows(
     return X
 
 
-def rough_start(
-    X: np.ndarray, n_components: int, random_state: np.random.RandomState
-) -> Start:
-    """Start at rows of the data with the variances of the columns."""
-    chosen = random_state.choice(len(X), n_components, replace=False)
-    return Start(
-        weights=np.full(n_components, 1 / n_components),
-        means=X[chosen],
-        precisions=np.tile(1 / X.var(axis=0), (n_components, 1)),
-    )
-
-
 def fit_exactly(
-    estimator: type[Any], X: np.ndarray, start: Start, n_iter: int
+    estimator: type[Any], X: np.ndarray, n_iter: int, **options: Any
 ) -> GaussianMixture | IncompleteGaussianMixture:
-    """Fit diagonal components for so many iterations from a given start."""
+    """Fit for so many iterations."""
     mixture = estimator(
-        n_components=len(start.weights),
-        covariance_type="diag",
-        tol=0.0,
-        max_iter=n_iter,
-        weights_init=start.weights,
-        means_init=start.means,
-        precisions_init=start.precisions,
-        random_state=0,
+        N_COMPONENTS, tol=0.0, max_iter=n_iter, random_state=0, **options
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -78,95 +55,80 @@ def fit_exactly(
     return mixture
 
 
-def check_agreement(X: np.ndarray, start: Start) -> None:
-    """Refuse to time two different things."""
-    ours = fit_exactly(IncompleteGaussianMixture, X, start, FEW)
-    reference = fit_exactly(GaussianMixture, X, start, FEW)
-    np.testing.assert_allclose(ours.means_, reference.means_, atol=1e-6)
-    np.testing.assert_allclose(ours.covariances_, reference.covariances_, atol=1e-6)
-
-
-def time_iterations(
-    X: np.ndarray, start: Start, clock: Clock, effort: Effort
-) -> tuple[Pair, Pair]:
-    """Return the seconds of one iteration and those of the longer fit, set-up in."""
-
-    def fit(estimator: type[Any], n_iter: int) -> Callable[[], object]:
-        return lambda: fit_exactly(estimator, X, start, n_iter)
-
-    samples = time_in_turn(
-        {
-            "ours, many": fit(IncompleteGaussianMixture, MANY),
-            "reference, many": fit(GaussianMixture, MANY),
-            "ours, few": fit(IncompleteGaussianMixture, FEW),
-            "reference, few": fit(GaussianMixture, FEW),
-        },
-        clock,
-        effort,
-    )
-    medians = {name: median(seconds) for name, seconds in samples.items()}
-    repetitions = len(samples["ours, many"])
-
-    def iteration(name: str) -> float:
-        return (medians[f"{name}, many"] - medians[f"{name}, few"]) / (MANY - FEW)
-
-    return (
-        Pair(iteration("ours"), iteration("reference"), repetitions),
-        Pair(medians["ours, many"], medians["reference, many"], repetitions),
-    )
-
-
-def measure_iteration(effort: Effort, *, n_rows: int = 20000) -> Row:
+def measure_diag(effort: Effort, *, n_rows: int = 20_000) -> Row:
     """Time an iteration on complete data against scikit-learn's GaussianMixture."""
     random_state = np.random.RandomState(0)
-    n_features, n_components = 50, 5
-    X = clustered_rows(n_rows, n_features, n_components, random_state)
-    start = rough_start(X, n_components, random_state)
-    check_agreement(X, start)
+    X = clustered_rows(n_rows, N_FEATURES, N_COMPONENTS, random_state)
+    start = {
+        "covariance_type": "diag",
+        "weights_init": np.full(N_COMPONENTS, 1 / N_COMPONENTS),
+        "means_init": X[random_state.choice(n_rows, N_COMPONENTS, replace=False)],
+        "precisions_init": np.tile(1 / X.var(axis=0), (N_COMPONENTS, 1)),
+    }
+    few, many = 10, 30  # iterations; their difference leaves the set-up out
+    rivals = {"ours": IncompleteGaussianMixture, "reference": GaussianMixture}
+    ours, reference = (fit_exactly(rival, X, few, **start) for rival in rivals.values())
+    np.testing.assert_allclose(ours.means_, reference.means_, atol=1e-6)
+    np.testing.assert_allclose(ours.covariances_, reference.covariances_, atol=1e-6)
+    calls = {
+        (name, n_iter): lambda rival=rival, n_iter=n_iter: fit_exactly(
+            rival, X, n_iter, **start
+        )
+        for name, rival in rivals.items()
+        for n_iter in (many, few)
+    }
     with threads(1):
-        cpu, whole = time_iterations(X, start, CPU, effort)
-    with threads(2):
-        wall, _ = time_iterations(X, start, WALL, effort)
+        samples = time_in_turn(calls, CPU, effort)
+    seconds = {
+        name: (median(samples[name, many]) - median(samples[name, few])) / (many - few)
+        for name in rivals
+    }
     return Row(
-        case=f"EM diag, complete {n_rows}x{n_features}, k={n_components}, iteration",
+        case=f"EM diag, complete {n_rows}x{N_FEATURES}, k={N_COMPONENTS}, iteration",
         unit="ms",
-        ours=1e3 * cpu.ours,
-        reference=1e3 * cpu.reference,
+        ours=1e3 * seconds["ours"],
+        reference=1e3 * seconds["reference"],
         bound=1.0,
-        repetitions=cpu.repetitions,
-        wall=wall,
-        details={
-            f"CPU seconds of a fit of {MANY} iterations": whole.ours,
-            "the same, scikit-learn": whole.reference,
-        },
+        repetitions=len(samples["ours", many]),
+        details={"reference": "scikit-learn"},
     )
 
 
-def measure_full_fit(repetitions: int, *, n_rows: int = 5000) -> Row:
-    """Time a whole fit with full covariances, at default settings."""
-    random_state = np.random.RandomState(0)
-    n_features, n_components = 20, 3
-    X = clustered_rows(n_rows, n_features, n_components, random_state)
-    X[random_state.uniform(size=X.shape) < 0.3] = np.nan
-    seconds = []
-    with threads(2):
-        for _ in range(repetitions):
-            mixture = IncompleteGaussianMixture(
-                n_components, covariance_type="full", random_state=0
-            )
-            begin = time.perf_counter()
-            mixture.fit(X)
-            seconds.append(time.perf_counter() - begin)
+def measure_full(effort: Effort, *, n_rows: int = 20_000) -> Row:
+    """Time an iteration on incomplete data against the old way."""
+    X = clustered_rows(n_rows, N_FEATURES, N_COMPONENTS, np.random.RandomState(0), 0.35)
+    X = drop_values(X, 0.2, random_state=0)
+    warm = fit_exactly(
+        IncompleteGaussianMixture, X[: n_rows // 5], 10, covariance_type="full"
+    )
+    start = {
+        "covariance_type": "full",
+        "weights_init": warm.weights_,
+        "means_init": warm.means_,
+        "precisions_init": np.linalg.inv(warm.covariances_),
+    }
+    arrays = (X, warm.weights_, warm.means_, warm.covariances_)
+    tensors = [torch.from_numpy(array) for array in arrays]
+
+    def ours(n_iter: int) -> Callable[[], Any]:
+        return lambda: fit_exactly(IncompleteGaussianMixture, X, n_iter, **start)
+
+    fitted, (_, means, covariances) = ours(1)(), em_iteration(*tensors)
+    np.testing.assert_allclose(fitted.means_, means, atol=1e-4)
+    np.testing.assert_allclose(fitted.covariances_, covariances, atol=1e-4)
+    calls = {"one": ours(1), "three": ours(3), "old": lambda: em_iteration(*tensors)}
+    with threads(1):
+        samples = time_in_turn(calls, CPU, effort)
+    one, three, old = (median(samples[name]) for name in calls)
     return Row(
-        case=f"EM full, {n_rows}x{n_features}, 30% missing, k={n_components}, fit",
-        unit="s",
-        ours=median(seconds),
-        reference=None,
-        bound=30.0,
-        repetitions=repetitions,
-        details={
-            "clock": "wall time, 2 threads",
-            "iterations": mixture.n_iter_,
-            "converged": mixture.converged_,
-        },
+        case=(
+            f"EM full, {n_rows}x{N_FEATURES}, 20% missing, k={N_COMPONENTS}, iteration"
+        ),
+        unit="ms",
+        ours=1e3 * (three - one) / 2,
+        reference=1e3 * old,
+        bound=0.12,
+        repetitions=len(samples["old"]),
+        old=1.0,
+        details={"reference": "the old way"},
     )

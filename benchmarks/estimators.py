@@ -17,11 +17,10 @@ from typing import Any
 from benchmarks import esr, uci
 from benchmarks.cells import Cell, CellFile, Comparison, fill, write_whole
 from benchmarks.fit_time import costs_table, measure_time
-from benchmarks.machine import describe_machine
 from benchmarks.missing_column import doubts_table, measure_missing_column, reached
 from benchmarks.rivals import METHODS, Method
 from benchmarks.summary import print_esr, print_uci, summarise_esr, summarise_uci
-from benchmarks.table import details, main_table
+from benchmarks.table import describe_machine, details, main_table
 
 OUT = Path("benchmarks/results")
 QUICK_FOLDS = 2

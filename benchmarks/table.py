@@ -1,17 +1,19 @@
-"""Rows of results, and the table they are printed as."""
+"""Rows of results, the table they are printed as, and what they were measured with."""
 
+import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
-
-from benchmarks.timing import Pair
 
 
 @dataclass(frozen=True)
 class Row:
     """One case: what was measured, and what it must reach.
 
-    ``bound`` is on the ratio to the reference; where there is none, on ours itself.
+    ``bound``, ``exact`` and ``old`` are ratios to the reference, as ours is; where
+    there is no reference, they are in the unit, as ours is then.
     """
 
     case: str
@@ -20,9 +22,10 @@ class Row:
     reference: float | None
     bound: float
     repetitions: int
-    conditions_hold: bool = True  # what else the case asks for; see details
-    wall: Pair | None = None  # seconds with two threads
-    naive: Pair | None = None  # CPU seconds of the naive version and the reference
+    exact: float | None = None  # with prune=0
+    old: float | None = None  # benchmarks.exact
+    error: float | None = None  # of ours against exact, relative to the largest output
+    components: float | None = None  # of a row, with a responsibility above 1e-3
     details: dict[str, Any] = field(default_factory=dict)  # to print and to keep
 
     @property
@@ -31,32 +34,22 @@ class Row:
 
     @property
     def reached(self) -> bool:
-        value = self.ours if self.ratio is None else self.ratio
-        return value <= self.bound and self.conditions_hold
-
-    @property
-    def goal(self) -> str:
-        if self.ratio is None:
-            return f"<= {self.bound:.4g} {self.unit}"
-        return f"<= {self.bound:.1f}x"
+        return (self.ours if self.ratio is None else self.ratio) <= self.bound
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as plain values, derived ones included."""
-        plain = asdict(self) | {"ratio": self.ratio, "reached": self.reached}
-        for name in ("wall", "naive"):
-            pair: Pair | None = getattr(self, name)
-            if pair is not None:
-                plain[name]["ratio"] = pair.ratio
-        return plain
+        return asdict(self) | {"ratio": self.ratio, "reached": self.reached}
 
 
-def format_table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+def format_table(
+    header: Sequence[str], body: Sequence[Sequence[str]], between: str = "  "
+) -> str:
     """Align columns: the first to the left, the others to the right."""
     rows = [list(header), *map(list, body)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])
     lines = (
-        "  ".join(
+        between.join(
             cell.ljust(width) if place == 0 else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
@@ -66,59 +59,55 @@ def format_table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def main_table(rows: Sequence[Row]) -> str:
-    """Format what the issue asks for: one line a case."""
-    header = ("case", "ours", "reference", "ratio", "must reach", "")
-    body = [
-        (
-            row.case,
-            f"{row.ours:.4g} {row.unit}",
-            "-" if row.reference is None else f"{row.reference:.4g} {row.unit}",
-            "-" if row.ratio is None else f"{row.ratio:.2f}x",
-            row.goal,
-            "ok" if row.reached else "MISSED",
+    """Format a line a case, in Markdown, without the columns that are empty."""
+    header = ("case", "reference", "ours", "exact", "old way", "to reach", "")
+    header += ("error", "components")
+    body = []
+    for row in rows:
+        unit = f" {row.unit}" if row.ratio is None else "×"
+        digits = ".1f" if row.ratio is None else ".2f"
+        cells = [row.ours if row.ratio is None else row.ratio, row.exact, row.old]
+        body.append(
+            (
+                row.case,
+                "-" if row.reference is None else f"{row.reference:.4g} {row.unit}",
+                *("-" if cell is None else f"{cell:{digits}}{unit}" for cell in cells),
+                f"<= {row.bound:.3g}{unit}",
+                "ok" if row.reached else "MISSED",
+                "-" if row.error is None else f"{row.error:.0e}",
+                "-" if row.components is None else f"{row.components:.2f}",
+            )
         )
-        for row in rows
-    ]
-    return format_table(header, body)
-
-
-def side_table(rows: Sequence[Row]) -> str:
-    """Format what stands beside it: wall time of two threads, the naive version."""
-    header = ("case", "ours", "reference", "ratio", "naive", "naive ratio")
-    return format_table(
-        header,
-        [
-            (row.case, *_wall_cells(row.wall), *_naive_cells(row.naive))
-            for row in rows
-            if row.wall or row.naive
-        ],
-    )
-
-
-def _wall_cells(pair: Pair | None) -> tuple[str, str, str]:
-    if pair is None:
-        return "-", "-", "-"
-    return (
-        f"{1e3 * pair.ours:.4g} ms",
-        f"{1e3 * pair.reference:.4g} ms",
-        f"{pair.ratio:.2f}x",
-    )
-
-
-def _naive_cells(pair: Pair | None) -> tuple[str, str]:
-    return ("-", "-") if pair is None else _wall_cells(pair)[::2]
+    columns = zip(header, *body, strict=True)
+    measured = [column for column in columns if set(column[1:]) != {"-"}]
+    header, *body = zip(*measured, strict=True)
+    lines = format_table(header, body, between=" | ").splitlines()
+    return "\n".join(f"| {line} |" for line in lines)
 
 
 def details(rows: Sequence[Row]) -> str:
     """Format the details of all rows, a line each."""
     return "\n".join(
-        f"{row.case}: {name}: {_plain(value)}"
+        f"{row.case}: {name}: {value:.4g}"
+        if isinstance(value, float)
+        else f"{row.case}: {name}: {value}"
         for row in rows
         for name, value in row.details.items()
     )
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "none" if value == [] else str(value)
+def describe_machine() -> dict[str, str]:
+    """Return versions and the processor's model, no host name."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+    packages = ("lacunet", "torch", "numpy", "scikit-learn")
+    return {
+        **{name: version(name) for name in packages},
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "processor": model,
+    }

@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 Clock = Callable[[], float]
 
 CPU: Clock = time.process_time
-WALL: Clock = time.perf_counter
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The benchmarks, with tiny settings."""
 
-import contextlib
 import hashlib
 import importlib
 import json
@@ -11,8 +10,10 @@ import pandas as pd
 import pytest
 import torch
 
+from lacunet.density import GaussianMixtureDensity, IncompleteGaussianMixture
+from lacunet.nn import ExpectedConv2d, ExpectedLinear
+
 ROOT = Path(__file__).parents[1]
-BATCH, COMPONENTS, FEATURES, HIDDEN = 40, 3, 25, 6
 
 
 @pytest.fixture(autouse=True)
@@ -25,60 +26,58 @@ def load(name):
     return importlib.import_module(f"benchmarks.{name}")
 
 
-@pytest.fixture
-def effort():
-    return load("timing").Effort(repetitions=2, seconds=0.0, warm_up=1)
-
-
-@pytest.fixture(params=["patches", "few patches", "scattered", "complete"])
-def case(request):
-    batches = load("batches")
-    generator = torch.Generator().manual_seed(0)
-    x = {
-        "patches": lambda: batches.patched_batch(BATCH, 5, 3, generator),
-        "few patches": lambda: batches.patched_batch(BATCH, 5, 3, generator, every=10),
-        "scattered": lambda: batches.scattered_batch(BATCH, FEATURES, 0.4, generator),
-        "complete": lambda: batches.complete_batch(BATCH, FEATURES, generator),
-    }[request.param]()
-    return load("layer").LayerCase(request.param, HIDDEN, COMPONENTS, x, 1e9)
-
-
 def gradients(layer, out):
     layer.zero_grad()
     out.square().sum().backward()
-    return {
-        name: torch.zeros_like(p) if p.grad is None else p.grad
-        for name, p in layer.named_parameters()
-    }
+    return {name: parameter.grad for name, parameter in layer.named_parameters()}
 
 
-def test_naive_version_agrees_with_the_layer_in_value_and_gradient(case):
-    layer = load("layer").make_layer(case, dtype=torch.float64)
-    x = case.x.double()
-    ours, naive = layer(x), load("naive").naive_expected_relu_layer(layer, x)
-    torch.testing.assert_close(naive, ours)
-    torch.testing.assert_close(gradients(layer, naive), gradients(layer, ours))
+@pytest.mark.parametrize("kind", ["diag", "factor", "full", "convolution"])
+@pytest.mark.parametrize("every", [1, 10])  # row that is incomplete
+def test_the_old_way_agrees_with_the_layer_in_value_and_gradient(kind, every):
+    generator = torch.Generator().manual_seed(0)
+    options = {"generator": generator, "dtype": torch.float64}
+    density = GaussianMixtureDensity(
+        3,
+        27,
+        covariance_type="diag" if kind == "convolution" else kind,
+        rank=2 if kind == "factor" else None,
+        **options,
+    )
+    with torch.no_grad():
+        for parameter in density.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, **options)
+    x = torch.randn(40, 27, **options)
+    gone = torch.rand(x.shape, generator=generator) < 0.3
+    x[::every][gone[::every]] = torch.nan
+    if kind == "convolution":
+        x = x.view(40, 3, 3, 3)
+        layer = ExpectedConv2d(3, 6, density, kernel_size=2, prune=0.0, **options)
+    else:
+        layer = ExpectedLinear(27, 6, density, prune=0.0, **options)
+    ours, old = layer(x), load("exact").exact_layer(layer, x)
+    torch.testing.assert_close(old, ours)
+    torch.testing.assert_close(gradients(layer, old), gradients(layer, ours))
 
 
-def test_batches_have_the_holes_they_promise():
-    batches, generator = load("batches"), torch.Generator().manual_seed(0)
-    few = batches.patched_batch(100, 5, 3, generator, every=50)
-    missing = torch.isnan(few).sum(1)
-    assert missing.nonzero().flatten().tolist() == [0, 50]
-    assert missing.max() == 9
-    scattered = batches.scattered_batch(500, 20, 0.25, generator)
-    assert torch.isnan(scattered).double().mean() == pytest.approx(0.25, abs=0.02)
-
-
-@pytest.mark.parametrize("case", ["patches"], indirect=True)
-def test_speed_row_holds_both_times_and_leaves_the_threads_alone(case, effort):
-    before = torch.get_num_threads()
-    row = load("layer").measure_speed(case, effort)
-    assert row.reached
-    assert row.repetitions == 2
-    assert row.ratio == pytest.approx(row.ours / row.reference)
-    assert min(row.ours, row.wall.ours, row.naive.ours) > 0
-    assert torch.get_num_threads() == before
+def test_the_old_iteration_of_em_agrees_with_the_mixture():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) + 3 * rng.integers(2, size=(300, 1))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    start = (
+        np.array([0.4, 0.6]),
+        X[np.isfinite(X).all(1)][:2],
+        np.stack([np.eye(4)] * 2),
+    )
+    names = ("weights_init", "means_init", "precisions_init")
+    mixture = IncompleteGaussianMixture(
+        2, covariance_type="full", max_iter=1, **dict(zip(names, start, strict=True))
+    )
+    with pytest.warns(match="converge"):
+        mixture.fit(X)
+    old = load("exact").em_iteration(*map(torch.from_numpy, (X, *start)))
+    for name, tensor in zip(("weights_", "means_", "covariances_"), old, strict=True):
+        np.testing.assert_allclose(getattr(mixture, name), tensor, atol=1e-5)
 
 
 def test_calls_are_timed_in_turn_and_repeated_as_often_as_asked():
@@ -94,46 +93,6 @@ def test_calls_are_timed_in_turn_and_repeated_as_often_as_asked():
     assert samples == {"A": [1, 1, 1], "B": [1, 1, 1]}
 
 
-def cube(*, flat):
-    missing = torch.ones(BATCH, FEATURES)
-    out = missing[:, None] * torch.ones(COMPONENTS, FEATURES)
-    return (out.flatten(0, 1) if flat else out.permute(1, 2, 0)) + 1
-
-
-@pytest.mark.parametrize("flat", [False, True])
-def test_recorder_finds_a_cube_made_on_purpose(flat):
-    recorder = load("memory").record_shapes(lambda: cube(flat=flat))
-    found = recorder.with_axes(BATCH, COMPONENTS, FEATURES)
-    assert (BATCH, COMPONENTS, FEATURES) in found
-    assert ((BATCH * COMPONENTS, FEATURES) in found) == flat
-
-
-def test_recorder_finds_a_cube_that_only_the_backward_pass_makes():
-    class Hidden(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.sum()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return cube(flat=False).sum() * grad
-
-    x = torch.ones((), requires_grad=True)
-    memory = load("memory")
-    forward = memory.record_shapes(lambda: Hidden.apply(x))
-    both = memory.record_shapes(lambda: Hidden.apply(x).backward())
-    assert not forward.with_axes(BATCH, COMPONENTS, FEATURES)
-    assert both.with_axes(BATCH, COMPONENTS, FEATURES)
-
-
-def test_recorder_leaves_tensors_of_two_of_the_three_axes_alone():
-    recorder = load("memory").record_shapes(
-        lambda: torch.ones(BATCH, FEATURES) @ torch.ones(FEATURES, COMPONENTS)
-    )
-    assert not recorder.with_axes(BATCH, COMPONENTS, FEATURES)
-    assert recorder.largest() == (BATCH, FEATURES)
-
-
 def test_peak_counts_what_is_held_at_once_and_not_what_came_before():
     before = torch.ones(10_000)
 
@@ -143,50 +102,36 @@ def test_peak_counts_what_is_held_at_once_and_not_what_came_before():
         second = before + 2
         return second * second  # two tensors of 10000 floats at once
 
-    assert load("memory").peak_bytes(call) == 2 * 4 * 10_000
+    assert load("layer").peak_bytes(call) == 2 * 4 * 10_000
 
 
-def test_memory_row_is_missed_where_the_layer_makes_a_cube(monkeypatch):
-    layer = load("layer")
-    x = load("batches").scattered_batch(BATCH, FEATURES, 0.4, torch.Generator())
-    case = layer.LayerCase("small", HIDDEN, COMPONENTS, x, 1.0)
-    row = layer.measure_memory(case)
-    assert row.conditions_hold
-    assert row.ours > 0
-    real = layer.contenders(case)
-    spoilt = layer.Contenders(
-        lambda: (cube(flat=False), real.ours()), real.naive, real.reference
-    )
-    monkeypatch.setattr(layer, "contenders", lambda case: spoilt)
-    assert not layer.measure_memory(case).reached
-
-
-@pytest.mark.slow
-def test_em_rows_compare_the_same_iterations(effort, monkeypatch):
-    em = load("em")
-    # Two threads that wait for each other beside other tests take minutes.
-    monkeypatch.setattr(em, "threads", lambda n: contextlib.nullcontext())
-    row = em.measure_iteration(effort, n_rows=400)
-    assert np.isfinite(row.ratio)
-    assert np.isfinite(em.measure_full_fit(1, n_rows=1000).ours)
-
-
-def test_report_prints_and_writes_what_was_reached_and_missed(tmp_path, capsys):
-    run, table = load("run"), load("table")
-    pair = load("timing").Pair(ours=2.0, reference=1.0, repetitions=3)
+def test_table_shows_what_was_reached_and_missed():
+    table = load("table")
     rows = [
-        table.Row("fast", "ms", 2.0, 1.0, 3.0, 3, wall=pair, naive=pair),
-        table.Row("slow", "s", 4.0, None, 3.0, 1, details={"largest tensor": (2, 3)}),
+        table.Row("fast", "ms", 2.0, 1.0, 3.0, 3, exact=2.5, old=9.0, error=2e-5),
+        table.Row("slow", "s", 4.0, None, 3.0, 1),
     ]
-    run.print_report(rows)
-    printed = capsys.readouterr().out
-    assert "2.00x" in printed
-    assert printed.count("MISSED") == 1
-    run.write_report(rows, tmp_path / "new" / "core.json")
-    report = json.loads((tmp_path / "new" / "core.json").read_text())
-    assert [row["reached"] for row in report["rows"]] == [True, False]
-    assert report["rows"][0]["wall"]["ratio"] == 2.0
+    fast, slow = (
+        " ".join(line.split()) for line in table.main_table(rows).splitlines()[2:]
+    )
+    assert fast == "| fast | 1 ms | 2.00× | 2.50× | 9.00× | <= 3× | ok | 2e-05 |"
+    assert slow == "| slow | - | 4.0 s | - | - | <= 3 s | MISSED | - |"
+
+
+def test_quick_run_measures_every_case_and_writes_them(tmp_path, capsys):
+    threads = torch.get_num_threads()
+    out = tmp_path / "new" / "core.json"
+    load("run").main(["--quick", "--out", str(out)])
+    report = json.loads(out.read_text())
     assert set(report["measured_with"]) >= {"torch", "numpy", "python", "processor"}
+    assert len(report["rows"]) == 13
+    printed = capsys.readouterr().out
+    for row in report["rows"]:
+        assert f"| {row['case']} " in printed
+        # An iteration of EM is a difference of two short times.
+        assert row["case"].startswith("EM") or min(row["ours"], row["old"]) > 0
+        assert row["error"] is None or row["error"] < 1e-2
+    assert torch.get_num_threads() == threads
 
 
 @pytest.fixture
