@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.masked import MaskedTensor
 
 _NO_LEVEL = -(2**40)  # below any sum over a group of columns
 
@@ -18,6 +19,14 @@ def check_floating(x: object, name: str = "x") -> Tensor:
             f"Convert it with torch.as_tensor({name}, dtype=torch.float32)."
         )
         raise TypeError(msg)
+    if x.is_nested or isinstance(x, MaskedTensor):
+        what = "NestedTensor" if x.is_nested else "MaskedTensor"
+        msg = (
+            f"Got {name} of type {what}, but expected a plain tensor with NaN where a "
+            f"value is missing. Convert it: torch.nested.to_padded_tensor({name}, "
+            f"torch.nan), or {name}.to_tensor(torch.nan)."
+        )
+        raise TypeError(msg)
     if not x.is_floating_point():
         msg = (
             f"Got {name} of dtype {x.dtype}, but expected a floating-point tensor: "
@@ -28,7 +37,7 @@ def check_floating(x: object, name: str = "x") -> Tensor:
 
 
 def check_batch(x: object, n_features: int, name: str = "x") -> Tensor:
-    """Return ``x`` if it is a non-empty float tensor with ``n_features`` columns."""
+    """Return ``x`` if it is a float tensor with ``n_features`` columns."""
     tensor = check_floating(x, name)
     if tensor.ndim == 0 or tensor.shape[-1] != n_features:
         msg = (
@@ -36,17 +45,11 @@ def check_batch(x: object, n_features: int, name: str = "x") -> Tensor:
             f"(*, {n_features}): the density is over {n_features} features."
         )
         raise ValueError(msg)
-    if not torch.compiler.is_compiling() and tensor.numel() == 0:
-        msg = (
-            f"Got {name} of shape {tuple(tensor.shape)}, an empty batch, "
-            f"but expected at least one row."
-        )
-        raise ValueError(msg)
     return tensor
 
 
 def check_rows(x: object, n_features: int, name: str = "x") -> Tensor:
-    """Return ``x`` if it is a non-empty float tensor of shape (batch, n_features)."""
+    """Return ``x`` if it is a float tensor of shape (batch, n_features)."""
     tensor = check_batch(x, n_features, name)
     if tensor.ndim != 2:
         msg = (
@@ -70,6 +73,21 @@ def check_no_infinity(values: Tensor, name: str = "x") -> None:
             f"numbers, or NaN where a value is missing."
         )
         raise ValueError(msg)
+
+
+def hide(x: Tensor, mask: object) -> Tensor:
+    """Return ``x`` with NaN where ``mask`` is False."""
+    if mask is None:
+        return x
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        what = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        msg = (
+            f"Got mask of type {what}, but expected a bool tensor, True where a value "
+            f"is observed. Convert it with mask.bool()."
+        )
+        raise TypeError(msg)
+    check_shape(mask, x.shape, "mask")
+    return x.masked_fill(~mask, torch.nan)
 
 
 def check_same_dtype(x: Tensor, parameter: Tensor, name: str = "x") -> None:

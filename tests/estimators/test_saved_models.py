@@ -39,16 +39,18 @@ def test_imputer_fills_in_the_same(rows):
     pd.testing.assert_frame_equal(filled, expected, rtol=1e-5, check_dtype=False)
 
 
-def test_models_are_saved_again_as_they_were(tmp_path):
+def test_models_saved_again_predict_the_same(rows, tmp_path):
     for name in PREDICTED:
-        lacunet.load(FOLDER / name).save(tmp_path / name)
-        old, new = (
-            json.loads((folder / name / "model.json").read_text())["content"]
-            for folder in (FOLDER, tmp_path)
+        model = lacunet.load(FOLDER / name)
+        model.save(tmp_path / name)
+        again = lacunet.load(tmp_path / name)
+        columns = rows[list(model.feature_names_in_)]
+        method = "predict_proba" if hasattr(model, "predict_proba") else "transform"
+        if name == "regressor":
+            method = "predict"
+        np.testing.assert_array_equal(
+            *(np.asarray(getattr(m, method)(columns)) for m in (model, again))
         )
-        assert {**new, "versions": None} == {**old, "versions": None}
-        tensors = (folder / name / "model.safetensors" for folder in (FOLDER, tmp_path))
-        assert len({path.read_bytes() for path in tensors}) == 1
 
 
 def test_command_predicts_the_same(tmp_path):

@@ -1,4 +1,4 @@
-"""Moments of pre-activations: dense oracle, Monte Carlo, the forms of one product."""
+"""Moments of pre-activations: dense oracle, Monte Carlo, convolutions as matrices."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import torch
 from oracle import KINDS, conditional, draw_rows, make_components, mixed_batch
 
 from lacunet.functional import affine_moments, condition, conv_moments
-from lacunet.functional._ops import _tabulated, masked_products
 
 GAMMA = 0.3
 
@@ -16,8 +15,8 @@ def components(request):
     return make_components(request.param)
 
 
-@pytest.mark.parametrize("hidden", [2, 40])  # few rows against hidden, and many
-def test_affine_moments_match_dense_oracle(components, hidden):
+def test_affine_moments_match_dense_oracle(components):
+    hidden = 5
     rng = torch.Generator().manual_seed(0)
     weight = torch.randn(hidden, 4, generator=rng, dtype=torch.float64)
     bias = torch.randn(hidden, generator=rng, dtype=torch.float64)
@@ -39,35 +38,6 @@ def test_affine_moments_of_complete_rows_are_the_linear_map(components):
     mean, variance = affine_moments(condition(x, components, gamma=GAMMA), weight)
     torch.testing.assert_close(mean, (x @ weight.T)[:, None].expand(-1, 3, -1))
     assert torch.equal(variance, torch.zeros_like(variance))
-
-
-@pytest.mark.parametrize("rows", [3, 50])
-@pytest.mark.parametrize("fraction", [0.1, 1.0])  # of columns with something missing
-def test_forms_of_the_masked_product_agree(rows, fraction):
-    rng = torch.Generator().manual_seed(0)
-    missing = (torch.rand(rows, 20, generator=rng) < 0.5).double()
-    missing[:, int(20 * fraction) :] = 0.0
-    weight = torch.randn(8, 20, generator=rng, dtype=torch.float64)
-    tables = torch.randn(3, 20, generator=rng, dtype=torch.float64)
-    out = masked_products(missing, weight, tables)
-    truth = torch.einsum("bd,td,hd->bth", missing, tables, weight)
-    torch.testing.assert_close(out, truth)
-    flat = _tabulated(missing, weight, tables)
-    torch.testing.assert_close(flat.view(truth.shape), truth)
-
-
-@pytest.mark.parametrize("rows", [2, 6])
-def test_masked_product_passes_gradcheck_twice(rows):
-    rng = torch.Generator().manual_seed(0)
-    missing = (torch.rand(rows, 5, generator=rng) < 0.5).double()
-    weight = torch.randn(4, 5, generator=rng).double().requires_grad_()
-    tables = torch.randn(2, 5, generator=rng).double().requires_grad_()
-
-    def product(weight, tables):
-        return masked_products(missing, weight, tables)
-
-    assert torch.autograd.gradcheck(product, (weight, tables))
-    assert torch.autograd.gradgradcheck(product, (weight, tables))
 
 
 CONVOLUTIONS = [
@@ -117,7 +87,7 @@ def test_conv_moments_refuse_shapes_that_do_not_fit(kernel, input_shape, match):
 
 def test_conv_moments_refuse_full_covariances():
     mixture = condition(mixed_batch(), make_components("full"), gamma=GAMMA)
-    with pytest.raises(ValueError, match="diagonal or factor"):
+    with pytest.raises(ValueError, match="'diag' or 'factor'"):
         conv_moments(mixture, torch.ones(1, 1, 2).double(), input_shape=(1, 4))
 
 

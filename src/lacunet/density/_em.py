@@ -324,7 +324,7 @@ class FactorStep(Step[FactorComponents]):
         total, responsibilities = normalise(components.log_weights + log_likelihood)
         one = torch.ones_like(posterior.mean[..., :1])
         factor = torch.cat((posterior.mean, one), -1)  # (rows, components, rank + 1)
-        covariance = torch.cholesky_inverse(posterior.cholesky)
+        covariance = posterior.root.mT @ posterior.root
         square = factor[..., None] * factor[..., None, :]
         square[..., :-1, :-1] += covariance[patterns.of_row]
         square *= responsibilities[..., None, None]
@@ -404,12 +404,7 @@ class FullStep(Step[FullComponents]):
         gaps = filled.sub_(components.means[:, None])
         weighted = gaps * responsibilities.T[..., None]
         second = weighted.mT @ gaps
-        if not bool(data.observed.all()):
-            index = mixture.posterior.patterns.of_row
-            covariances = mixture.missing_covariances()  # (patterns, c, f, f)
-            by_pattern = responsibilities.new_zeros(covariances.shape[:2])
-            by_pattern.index_add_(0, index, responsibilities)
-            second = second + torch.einsum("uk,ukde->kde", by_pattern, covariances)
+        second += mixture.missing_second_moments(responsibilities)
         missing = responsibilities.T @ data.missing
         statistics = FullStatistics(
             responsibilities.sum(0), missing, weighted.sum(1), second

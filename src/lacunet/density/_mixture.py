@@ -1,6 +1,6 @@
 """The density of the data as a trainable module: mixtures of Gaussians."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, Literal, Self
 
@@ -14,6 +14,7 @@ from lacunet._validation import (
     check_positive_int,
     check_rows,
     check_same_dtype,
+    hide,
 )
 from lacunet.density._parameters import RECORDS, read_components
 from lacunet.functional import (
@@ -30,7 +31,7 @@ from lacunet.functional import (
 )
 
 
-class MixtureDensity(nn.Module):
+class MixtureDensity(nn.Module, ABC):
     """A mixture over rows with missing values, as a trainable module."""
 
     @property
@@ -48,20 +49,23 @@ class MixtureDensity(nn.Module):
     def components(self) -> Components:
         """The record that the functions of ``lacunet.functional`` take."""
 
-    def condition(self, x: Tensor) -> ConditionalMixture:
+    def condition(self, x: Tensor, mask: Tensor | None = None) -> ConditionalMixture:
         """Compute F_S of every row of ``x``, see :func:`lacunet.functional.condition`.
 
         Parameters
         ----------
         x : Tensor of shape (batch, n_features)
             NaN marks a missing value.
+        mask : Tensor of bool of shape (batch, n_features), optional
+            False marks a value that is missing too, whatever stands in ``x``.
 
         Returns
         -------
         ConditionalMixture
         """
         components = self.components
-        return components.condition(self._split(x, components), self.gamma)
+        cells = self._split(hide(x, mask), components)
+        return components.condition(cells, self.gamma)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Compute the log density of each row's observed cells, without gamma.
@@ -205,15 +209,24 @@ class GaussianMixtureDensity(MixtureDensity):
             self.log_variances = nn.Parameter(torch.empty(shape, **options))
         if covariance_type == "factor":
             self.loadings = nn.Parameter(torch.empty((*shape, rank or 0), **options))
-        noise = torch.as_tensor(gamma, dtype=self.means.dtype, device=device)
-        self.log_gamma = nn.Parameter(finite_log(noise))
+        # Kept for reset_parameters, which may come after another device.
+        start = torch.as_tensor(gamma, dtype=self.means.dtype, device="cpu")
+        self._log_gamma_start = finite_log(start.detach()).reshape(-1)
+        self._one_gamma = start.ndim == 0  # it has an axis, as sharded parameters must
+        self.log_gamma = nn.Parameter(
+            torch.empty(len(self._log_gamma_start), **options)
+        )
         self.reset_parameters(generator)
         self.set_trainable(trainable)
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Start with equal weights, standard normal means and unit variances."""
+        """Start with equal weights, standard normal means and unit variances.
+
+        ``gamma`` is again what the constructor was given.
+        """
         nn.init.zeros_(self.logits)
+        self.log_gamma.copy_(self._log_gamma_start)
         nn.init.normal_(self.means, generator=generator)
         if self.covariance_type == "full":
             nn.init.zeros_(self.raw_cholesky)  # the logarithm of a unit diagonal
@@ -350,7 +363,17 @@ class GaussianMixtureDensity(MixtureDensity):
     @property
     def gamma(self) -> Tensor:
         """The regulariser: variance of the noise on observed values."""
-        return finite_exp(self.log_gamma)
+        gamma = finite_exp(self.log_gamma)
+        return gamma[0] if self._one_gamma else gamma
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any
+    ) -> None:
+        # Until 0.1, one gamma was a number without an axis.
+        name = f"{prefix}log_gamma"
+        if name in state_dict and state_dict[name].ndim == 0:
+            state_dict[name] = state_dict[name].reshape(1)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     @property
     def variances(self) -> Tensor:

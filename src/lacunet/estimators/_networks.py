@@ -131,12 +131,14 @@ class BodyShape:
     out_activation: ActivationLike = "identity"
     dropout: float = 0.0
     normalise: bool | None = None  # radial units; None for an expected linear layer
+    prune: float = 1e-3  # of the expected linear layer
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Make a shape of its fields."""
         sizes = tuple(int(size) for size in state["hidden_sizes"])
-        return cls(**{**state, "hidden_sizes": sizes})
+        # Models of format 1 left no component out.
+        return cls(**{"prune": 0.0, **state, "hidden_sizes": sizes})
 
     def build(
         self, density: MixtureDensity, n_networks: int, generator: torch.Generator
@@ -151,6 +153,7 @@ class BodyShape:
                 n_units,
                 density,
                 activation=self.activation,
+                prune=self.prune,
                 **factory,
             )
         else:

@@ -26,7 +26,7 @@ from lacunet.training import Tensors
 AnyPath = str | os.PathLike[str]
 Kind = Literal["model", "checkpoint"]
 
-FORMAT = 1
+FORMAT = 2
 LIBRARY = "lacunet"
 TENSORS = "model.safetensors"
 RECORD = "model.json"

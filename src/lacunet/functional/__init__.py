@@ -41,9 +41,12 @@ from lacunet.functional._factor import factor_posterior as factor_posterior
 from lacunet.functional._mixed import group_starts as group_starts
 from lacunet.functional._mixed import padded_groups as padded_groups
 from lacunet.functional._mixed import split_at as split_at
-from lacunet.functional._moments import missing_conv as missing_conv
+from lacunet.functional._mixture import LinearMap as LinearMap
+from lacunet.functional._moments import Affine as Affine
+from lacunet.functional._moments import Convolution as Convolution
 from lacunet.functional._ops import Cells as Cells
 from lacunet.functional._ops import WideCells as WideCells
+from lacunet.functional._ops import branch_free as branch_free
 from lacunet.functional._ops import find_patterns as find_patterns
 from lacunet.functional._ops import split_cells as split_cells
 from lacunet.functional._ops import wide_dtype as wide_dtype

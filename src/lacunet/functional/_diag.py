@@ -6,12 +6,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._mixture import (
+    ALL_PAIRS,
+    ConditionalMixture,
+    LinearMap,
+    Pairs,
+)
 from lacunet.functional._ops import (
     LOG_TWO_PI,
     Cells,
     WideCells,
-    masked_products,
+    branch_free,
     wide_dtype,
     widen,
 )
@@ -64,7 +69,7 @@ def cancels(squares: Tensor) -> bool:
     Seldom: where components are very far apart for their size. Then differences are
     squared, one component after the other, not squares subtracted in one product.
     """
-    if torch.compiler.is_compiling() or squares.numel() == 0:
+    if branch_free() or squares.numel() == 0:
         return False
     return float(squares.detach().amax()) * torch.finfo(squares.dtype).eps > 1e-7
 
@@ -90,26 +95,23 @@ class DiagConditional(ConditionalMixture):
         filled = self.weights @ self.components.means
         return torch.where(self.observed, self.cells.values, filled)
 
-    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
-        _, means, variances = self.components
-        shape = (len(self.log_weights), *means.shape)
-        return means.expand(shape), variances.expand(shape)
+    def component_means(self) -> Tensor:  # noqa: D102
+        return self._expand(self.components.means)
 
-    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
-        missing = self.cells.missing
-        mean = masked_products(missing, weight, self.components.means)
-        squared = weight.square()
-        return mean, masked_products(missing, squared, self.components.variances)
+    def component_variances(self) -> Tensor:  # noqa: D102
+        return self._expand(self.components.variances)
 
-    def missing_push(  # noqa: D102
-        self, linear: LinearMap, squared: LinearMap
-    ) -> tuple[Tensor, Tensor]:
-        # One component after the other: all at once would be a tensor of
-        # (batch, components, features).
-        missing = self.cells.missing
-        means = [linear(missing * mean) for mean in self.components.means]
-        spreads = [squared(missing * v) for v in self.components.variances]
-        return torch.stack(means, 1), torch.stack(spreads, 1)
+    def _expand(self, table: Tensor) -> Tensor:
+        return table.expand(self.log_weights.shape[0], *table.shape)
+
+    def _pair_means(self, pairs: Pairs) -> Tensor:
+        return pairs.of_components(self.components.means)
+
+    def mapped_variance(  # noqa: D102
+        self, linear: LinearMap, pairs: Pairs = ALL_PAIRS
+    ) -> Tensor:
+        missing = pairs.of_rows(self.cells.missing)
+        return linear.squared(missing * pairs.of_components(self.components.variances))
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)  # (batch, units)

@@ -12,17 +12,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
-from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._mixture import (
+    ALL_PAIRS,
+    ConditionalMixture,
+    LinearMap,
+    Pairs,
+)
 from lacunet.functional._ops import (
     LOG_TWO_PI,
     Cells,
     Patterns,
     WideCells,
     find_patterns,
+    inverse_cholesky,
     log_det,
-    masked_products,
-    solve_lower,
-    solve_transposed,
     wide_dtype,
     widen,
 )
@@ -78,10 +81,10 @@ class FactorComponents(NamedTuple):
 
 
 class FactorPosterior(NamedTuple):
-    """The factors given what is observed: Normal(mean, inverse(chol @ chol.T))."""
+    """The factors given what is observed: Normal(mean, root.T @ root)."""
 
     mean: Tensor  # (batch, components, rank)
-    cholesky: Tensor  # of the precision, (patterns, components, rank, rank)
+    root: Tensor  # (patterns, components, rank, rank)
 
 
 def factor_posterior(
@@ -93,22 +96,21 @@ def factor_posterior(
     noise: Tensor,
 ) -> tuple[Tensor, FactorPosterior]:
     """Compute log densities (batch, components) and the posterior of the factors."""
-    n_components, _, rank = loadings.shape
+    rank = loadings.shape[-1]
     weighted = loadings / noise[..., None]  # (components, features, rank)
     squares = (weighted[..., None] * loadings[:, :, None]).flatten(2)  # (c, f, l * l)
     precision = torch.einsum(
         "ud,kdm->ukm", patterns.observed.to(means.dtype), squares
     ).unflatten(-1, (rank, rank))
     identity = torch.eye(rank, dtype=means.dtype, device=means.device)
-    cholesky = torch.linalg.cholesky(precision + identity)
-    projected = _project(cells, means, weighted)
-    rows = cholesky[patterns.of_row]  # (batch, components, rank, rank)
-    half = solve_lower(rows, projected[..., None])
-    mean = solve_transposed(rows, half)[..., 0]
-    volume = log_det(cholesky)[patterns.of_row]
+    root = inverse_cholesky(precision + identity)
+    rows = root.index_select(0, patterns.of_row)  # (batch, components, rank, rank)
+    half = rows @ _project(cells, means, weighted)[..., None]
+    mean = (rows.mT @ half)[..., 0]
+    volume = log_det(root).index_select(0, patterns.of_row)
     diagonal = diag_log_likelihood(cells, means, noise)
-    explained = 0.5 * half[..., 0].square().sum(-1)
-    return diagonal + explained - volume, FactorPosterior(mean, cholesky)
+    explained = 0.5 * half.square().sum((-2, -1))
+    return diagonal + explained - volume, FactorPosterior(mean, root)
 
 
 def _project(cells: WideCells, means: Tensor, weighted: Tensor) -> Tensor:
@@ -131,45 +133,30 @@ class FactorConditional(ConditionalMixture):
     patterns: Patterns
     posterior: FactorPosterior
 
-    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
+    def component_means(self) -> Tensor:  # noqa: D102
         loadings = self.components.loadings
         explained = torch.einsum("kdl,bkl->bkd", loadings, self.posterior.mean)
-        half = solve_lower(
-            self.posterior.cholesky, loadings.mT
-        )  # (patterns, components, rank, features)
+        return self.components.means + explained
+
+    def component_variances(self) -> Tensor:  # noqa: D102
+        half = self.posterior.root @ self.components.loadings.mT
         spread = self.components.variances + half.square().sum(-2)
-        return self.components.means + explained, spread[self.patterns.of_row]
+        return spread.index_select(0, self.patterns.of_row)
 
-    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
-        missing = self.cells.missing
-        absent = (~self.patterns.observed).to(weight.dtype)  # (patterns, features)
-        columns = self.components.loadings.mT.flatten(0, 1)  # (components * rank, f)
-        pushed = masked_products(absent, weight, columns).unflatten(
-            1, self.posterior.cholesky.shape[1:3]
-        )  # (patterns, components, rank, hidden)
-        mean = masked_products(missing, weight, self.components.means)
-        noise = masked_products(absent, weight.square(), self.components.variances)
-        return self._moments(mean, noise, pushed)
-
-    def missing_push(  # noqa: D102
-        self, linear: LinearMap, squared: LinearMap
-    ) -> tuple[Tensor, Tensor]:
-        missing = self.cells.missing[:, None]  # (batch, 1, features)
-        absent = (~self.patterns.observed).to(missing.dtype)[:, None]
-        pushed = linear(absent[:, None] * self.components.loadings.mT)
-        mean = linear(missing * self.components.means)
-        return self._moments(mean, squared(absent * self.components.variances), pushed)
-
-    def _moments(
-        self, mean: Tensor, noise: Tensor, pushed: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Add the factors' moments; ``noise`` and ``pushed`` are one a pattern."""
-        explained = torch.einsum(
-            "bkl,bklh->bkh", self.posterior.mean, pushed[self.patterns.of_row]
-        )
-        half = solve_lower(self.posterior.cholesky, pushed)
-        variance = noise + half.square().sum(-2)  # (patterns, components, outputs)
-        return mean + explained, variance[self.patterns.of_row]
+    def mapped_variance(  # noqa: D102
+        self, linear: LinearMap, pairs: Pairs = ALL_PAIRS
+    ) -> Tensor:
+        units, place = pairs.once_a_pattern(self.patterns)
+        dtype = self.cells.values.dtype
+        missing = units.of_rows((~self.patterns.observed).to(dtype))
+        loadings = units.of_components(self.components.loadings.mT)
+        noise = units.of_components(self.components.variances)
+        pushed = linear.turn(missing[..., None, :] * loadings)  # (units, rank, *)
+        half = units.of_both(self.posterior.root) @ pushed.flatten(missing.ndim)
+        explained = half.square().sum(-2)
+        variance = linear.squared(missing * noise)
+        variance = variance + explained.view_as(variance)
+        return variance if place is None else variance.index_select(0, place)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         # The factors are Gaussian given the row: integrated out a second time.
@@ -194,14 +181,16 @@ class FactorConditional(ConditionalMixture):
         pull = _sum_over_missing(missing, weighted * gap[..., None])[row]
         squares = weighted[..., None] * loadings[..., None, :]
         stiffness = _sum_over_missing(missing, squares)  # (patterns, c, units, l, l)
-        prior = self.posterior.cholesky.to(wide)[:, :, None]  # (patterns, c, 1, l, l)
-        cholesky = torch.linalg.cholesky(prior @ prior.mT + stiffness)
+        # In coordinates in which the factors have unit covariance.
+        prior = self.posterior.root.to(wide)[:, :, None]  # (patterns, c, 1, l, l)
+        identity = torch.eye(prior.shape[-1], dtype=wide, device=prior.device)
+        root = inverse_cholesky(prior @ stiffness @ prior.mT + identity)
         factor = self.posterior.mean.to(wide)[:, :, None, :, None]  # (b, c, 1, l, 1)
         response = stiffness[row] @ factor  # (batch, components, units, rank, 1)
         residual = pull[..., None] - response
         quadratic = (factor * (response - 2.0 * pull[..., None])).sum((-2, -1))
-        half = solve_lower(cholesky[row], residual)
-        volume = 2.0 * (log_det(cholesky) - log_det(prior))[row]
+        half = (root @ prior)[row] @ residual
+        volume = 2.0 * log_det(root)[row]
         unknown = diagonal + quadratic - half.square().sum((-2, -1)) + volume
         return known - 0.5 * unknown
 
@@ -213,8 +202,8 @@ class FactorConditional(ConditionalMixture):
         rank = self.posterior.mean.shape[-1]
         hidden, rest = noise[..., :rank], noise[..., rank:]
         rows = torch.arange(index.shape[1], device=index.device)  # (batch,)
-        cholesky = self.posterior.cholesky[self.patterns.of_row, index]
-        spread = solve_transposed(cholesky, hidden[..., None])  # (n, batch, rank, 1)
+        root = self.posterior.root[self.patterns.of_row, index]
+        spread = root.mT @ hidden[..., None]  # (n, batch, rank, 1)
         factor = self.posterior.mean[rows, index] + spread[..., 0]
         means = self.components.means[index]  # (n, batch, features)
         chosen = functional.one_hot(index, len(self.components.means)).to(factor.dtype)

@@ -1,7 +1,9 @@
-"""Full covariances: one Cholesky factor for each component and missing pattern.
+"""Full covariances: what is missing given what is observed, by one block a pattern.
 
-A pattern's matrix is the covariance plus gamma on the observed cells, and the identity
-on the missing ones: every pattern has the same size, so all are factored in one batch.
+With A the covariance plus gamma on its diagonal and L its inverse, the covariance of
+the missing cells given the others is inverse(L_mm) less gamma. So the matrix that is
+factored for a pattern is as small as the number of its missing cells. Where most cells
+are missing, or A is nearly singular, it is the block A_oo of the observed ones.
 """
 
 from dataclasses import dataclass
@@ -9,20 +11,28 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from lacunet.functional._diag import log_normal
-from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._mixture import (
+    ALL_PAIRS,
+    ConditionalMixture,
+    LinearMap,
+    Pairs,
+)
 from lacunet.functional._ops import (
     LOG_TWO_PI,
     Cells,
     Patterns,
+    branch_free,
     find_patterns,
+    inverse_cholesky,
     log_det,
-    solve_lower,
-    solve_transposed,
     wide_dtype,
 )
+
+# Condition number of A with its diagonal scaled to one, times gamma beside the
+# variances: up to here, the inverse keeps half of the digits of double precision.
+_WELL_CONDITIONED = 1e8
 
 
 class FullComponents(NamedTuple):
@@ -41,49 +51,205 @@ class FullComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
-        return _posterior(self, cells, gamma).log_likelihood
+        return _Batch.of(self, cells, gamma).posterior().log_likelihood
 
     def condition(self, cells: Cells, gamma: Tensor) -> "FullConditional":
         """Return F_S by regression of the missing cells on the observed ones."""
-        posterior = _posterior(self, cells, gamma)
+        posterior = _Batch.of(self, cells, gamma).posterior()
         joint = self.log_weights + posterior.log_likelihood
         log_weights = joint.log_softmax(-1).to(cells.values.dtype)
         return FullConditional(log_weights, cells, self, posterior)
 
 
 class FullPosterior(NamedTuple):
-    """The observed cells explained by each component."""
+    """The rows explained by each component."""
 
     log_likelihood: Tensor  # (batch, components)
-    solution: Tensor  # inverse(covariance_oo + gamma) @ (x_o - m_o), (b, c, features)
-    cholesky: Tensor  # (patterns, components, features, features)
+    means: Tensor  # given the observed cells, (batch, components, features)
+    blocks: list["Block"]
+    place: Tensor  # of every row among the rows of the blocks
+
+    def by_row(self, results: list[Tensor]) -> Tensor:
+        """Bring results of the blocks, (rows, *) each, into the order of the batch."""
+        if len(results) == 1:
+            return results[0]
+        return torch.cat(results).index_select(0, self.place)
+
+
+class Block(NamedTuple):
+    """Rows with about as many missing cells, and the covariance of these."""
+
+    rows: Tensor  # of the batch
+    patterns: Patterns  # of these rows
+    columns: Tensor  # the missing ones, and others to fill up, (patterns, size)
+    missing: Tensor  # which of them are missing, bool
+    covariance: Tensor  # 0 where not missing, (patterns, components, size, size)
+
+    def spread_out(self, values: Tensor, n_features: int) -> Tensor:
+        """Put (rows, *, size) at their columns, with 0 at the others."""
+        index = self.columns.index_select(0, self.patterns.of_row)
+        index = index.view(values.shape[0], *(1,) * (values.ndim - 2), values.shape[-1])
+        out = values.new_zeros((*values.shape[:-1], n_features))
+        return out.scatter(-1, index.expand_as(values), values)
+
+
+class _Batch(NamedTuple):
+    """What all blocks of a batch have in common, in wide dtype."""
+
+    means: Tensor
+    covariances: Tensor
+    noise: Tensor  # gamma, (features,)
+    raised: Tensor  # A, (components, features, features)
+    residual: Tensor  # 0 where missing, (batch, components, features)
     patterns: Patterns
 
+    @classmethod
+    def of(cls, components: FullComponents, cells: Cells, gamma: Tensor) -> "_Batch":
+        wide = wide_dtype(components.means)
+        means, covariances = components.means.to(wide), components.covariances.to(wide)
+        noise = gamma.to(wide).expand(means.shape[1])
+        gaps = cells.values.to(wide)[:, None] - means
+        return cls(
+            means,
+            covariances,
+            noise,
+            covariances + torch.diag_embed(noise),
+            gaps * cells.observed[:, None],
+            find_patterns(cells.observed),
+        )
 
-def _posterior(
-    components: FullComponents, cells: Cells, gamma: Tensor
-) -> FullPosterior:
-    """Factor every pattern's matrix once and solve for every row."""
-    wide = wide_dtype(components.means)
-    means, covariances = components.means.to(wide), components.covariances.to(wide)
-    patterns = find_patterns(cells.observed)
-    present = patterns.observed.to(means.dtype)  # (patterns, features)
-    both = present[:, None, :, None] * present[:, None, None, :]
-    diagonal = torch.diag_embed(gamma.to(wide) * present + (1.0 - present))[:, None]
-    cholesky = torch.linalg.cholesky(covariances * both + diagonal)
-    residual = (cells.values.to(means.dtype)[:, None] - means) * cells.observed[:, None]
-    # Solve L h = r and L.T s = h for rows that share their pattern's L.
-    groups = _group_rows(patterns.of_row, len(cholesky))
-    columns = groups.gather(residual)  # (groups, components, features, capacity)
-    factors = cholesky if groups.capacity == 1 else cholesky[groups.owner]
-    half_columns = solve_lower(factors, columns)
-    half = groups.scatter(half_columns)
-    solution = groups.scatter(solve_transposed(factors, half_columns))
-    # The missing cells stand on the diagonal with a one: no part in the determinant.
-    volume = log_det(cholesky)[patterns.of_row]
-    count = cells.observed.sum(-1, dtype=means.dtype)[:, None]
-    quadratic = half.square().sum(-1) + count * LOG_TWO_PI
-    return FullPosterior(-0.5 * quadratic - volume, solution, cholesky, patterns)
+    def posterior(self) -> FullPosterior:
+        """Work out every pattern once, those of about the same size together."""
+        observed, of_row = self.patterns
+        rows = torch.arange(of_row.shape[0], device=of_row.device)
+        n_features = observed.shape[1]
+        if branch_free() or of_row.shape[0] == 0:
+            everything = torch.arange(n_features, device=of_row.device)
+            columns = everything.expand(observed.shape[0], -1)
+            found = self._by_observed(rows, self.patterns, columns)
+            return FullPosterior(*found[:2], [found[2]], rows)
+        root = self._well_conditioned_root()
+        n_missing = (~observed).sum(1)
+        missing_first = observed.to(torch.uint8).argsort(dim=1, stable=True)
+        # Up to 8 missing cells, up to 16, up to 32 and so on.
+        sizes = (n_missing - 1).clamp_min(7).to(torch.float64).log2().floor()
+        results = []
+        for size in sizes.unique():
+            chosen = (sizes == size).nonzero()[:, 0]
+            new_name = torch.empty_like(n_missing)
+            new_name[chosen] = torch.arange(len(chosen), device=rows.device)
+            some = rows[sizes[of_row] == size]
+            patterns = Patterns(observed[chosen], new_name[of_row[some]])
+            columns, counts = missing_first[chosen], n_missing[chosen]
+            most, fewest = int(counts.max()), int(counts.min())
+            if root is not None and most <= n_features - fewest:
+                found = self._by_missing(some, patterns, columns[:, :most], root)
+            else:
+                found = self._by_observed(some, patterns, columns[:, fewest:])
+            results.append(found)
+        likelihoods, means, blocks = zip(*results, strict=True)
+        order = torch.cat([block.rows for block in blocks])
+        place = torch.empty_like(order)
+        place[order] = rows
+        posterior = FullPosterior(rows, rows, list(blocks), place)
+        return posterior._replace(
+            log_likelihood=posterior.by_row(list(likelihoods)),
+            means=posterior.by_row(list(means)),
+        )
+
+    def _well_conditioned_root(self) -> Tensor | None:
+        """Return the inverse Cholesky factor of A, None if it is not to be trusted."""
+        raised = self.raised.detach()
+        if raised.shape[-1] == 0:
+            return None
+        cholesky, info = torch.linalg.cholesky_ex(raised)
+        if bool(info.any()):
+            return None
+        scale = raised.diagonal(dim1=-2, dim2=-1).sqrt()
+        scales = scale[..., None] * scale[:, None]
+        norms = (
+            matrix.abs().sum(-1).amax()
+            for matrix in (raised / scales, torch.cholesky_inverse(cholesky) * scales)
+        )
+        beside = self.noise / self.covariances.diagonal(dim1=-2, dim2=-1)
+        condition = next(norms) * next(norms) * (1.0 + beside.amax())
+        return inverse_cholesky(self.raised) if condition < _WELL_CONDITIONED else None
+
+    def _by_missing(
+        self, rows: Tensor, patterns: Patterns, columns: Tensor, root: Tensor
+    ) -> tuple[Tensor, Tensor, Block]:
+        precision = root.mT @ root  # L
+        missing = ~patterns.observed.gather(1, columns)
+        inner = inverse_cholesky(_square(precision, columns, missing))
+        residual = self.residual.index_select(0, rows)
+        pull = torch.einsum("bkd,kde->bke", residual, precision)
+        half, moved = _solve(inner, inner, patterns, pull, columns, missing)
+        quadratic = (residual * pull).sum(-1) - half.square().sum(-1)
+        volume = log_det(inner).index_select(0, patterns.of_row) + log_det(root)
+        both = missing[:, None, :, None] & missing[:, None, None, :]
+        noise = self.noise[columns].diag_embed()[:, None]
+        covariance = torch.where(both, inner.mT @ inner - noise, 0.0)
+        block = Block(rows, patterns, columns, missing, covariance)
+        means = self.means - block.spread_out(moved, self.means.shape[1])
+        return self._log_likelihood(quadratic, volume, patterns), means, block
+
+    def _by_observed(
+        self, rows: Tensor, patterns: Patterns, columns: Tensor
+    ) -> tuple[Tensor, Tensor, Block]:
+        present = patterns.observed.gather(1, columns)
+        root = inverse_cholesky(_square(self.raised, columns, present))
+        cross = self.covariances.index_select(1, columns.flatten())
+        cross = cross.unflatten(1, columns.shape).transpose(0, 1)
+        explained = root @ (cross * present[:, None, :, None])  # (u, c, size, features)
+        residual = self.residual.index_select(0, rows)
+        half, moved = _solve(root, explained, patterns, residual, columns, present)
+        quadratic = half.square().sum(-1)
+        volume = log_det(root).index_select(0, patterns.of_row)
+        missing = ~patterns.observed
+        both = missing[:, None, :, None] & missing[:, None, None, :]
+        covariance = torch.where(both, self.covariances - explained.mT @ explained, 0.0)
+        everything = torch.arange(missing.shape[1], device=rows.device)
+        everywhere = everything.expand_as(missing)
+        block = Block(rows, patterns, everywhere, missing, covariance)
+        likelihood = self._log_likelihood(quadratic, volume, patterns)
+        return likelihood, self.means + moved, block
+
+    def _log_likelihood(
+        self, quadratic: Tensor, volume: Tensor, patterns: Patterns
+    ) -> Tensor:
+        n_observed = patterns.observed.sum(1, dtype=quadratic.dtype)
+        constant = n_observed.index_select(0, patterns.of_row)[:, None] * LOG_TWO_PI
+        return -0.5 * (quadratic + constant) - volume
+
+
+def _square(matrix: Tensor, columns: Tensor, real: Tensor) -> Tensor:
+    """Take the rows and columns of (c, f, f), the identity where not ``real``."""
+    n_patterns, size = columns.shape
+    place = (columns[:, :, None] * matrix.shape[-1] + columns[:, None]).flatten()
+    chosen = matrix.flatten(1).gather(1, place.expand(matrix.shape[0], -1))
+    block = chosen.view(matrix.shape[0], n_patterns, size, size).transpose(0, 1)
+    both = real[:, None, :, None] & real[:, None, None, :]
+    identity = torch.eye(size, dtype=matrix.dtype, device=matrix.device)
+    return torch.where(both, block, identity)
+
+
+def _solve(
+    root: Tensor,
+    other: Tensor,
+    patterns: Patterns,
+    rows: Tensor,
+    columns: Tensor,
+    real: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Compute ``root @ row`` and ``other.T`` of that, for the columns of each row."""
+    of_row = patterns.of_row
+    index = columns.index_select(0, of_row)[:, None].expand(-1, rows.shape[1], -1)
+    chosen = rows.gather(-1, index) * real.index_select(0, of_row)[:, None]
+    groups = _group_rows(of_row, root.shape[0])
+    if groups.capacity > 1:
+        root, other = root[groups.owner], other[groups.owner]
+    half = root @ groups.gather(chosen)
+    return groups.scatter(half), groups.scatter(other.mT @ half)
 
 
 class _Groups(NamedTuple):
@@ -95,22 +261,23 @@ class _Groups(NamedTuple):
 
     def gather(self, rows: Tensor) -> Tensor:
         """Turn (batch, *) into (groups, *, capacity), 0 where a place is empty."""
-        places = len(self.owner) * self.capacity
+        groups = self.owner.shape[0]
+        places = groups * self.capacity
         padded = rows.new_zeros((places, *rows.shape[1:])).index_copy(
             0, self.slot, rows
         )
-        by_group = padded.view(len(self.owner), self.capacity, *rows.shape[1:])
+        by_group = padded.view(groups, self.capacity, *rows.shape[1:])
         return by_group.movedim(1, -1)
 
     def scatter(self, columns: Tensor) -> Tensor:
         """Turn (groups, *, capacity) back into (batch, *)."""
-        return columns.movedim(-1, 1).flatten(0, 1)[self.slot]
+        return columns.movedim(-1, 1).flatten(0, 1).index_select(0, self.slot)
 
 
 def _group_rows(index: Tensor, n_patterns: int) -> _Groups:
     """Deal rows into groups of one pattern and equal size, at most twice the space."""
-    n_rows = len(index)
-    if torch.compiler.is_compiling() or n_patterns == n_rows:
+    n_rows = index.shape[0]
+    if branch_free() or n_patterns == n_rows:
         return _Groups(index, torch.arange(n_patterns, device=index.device), 1)
     capacity = -(-n_rows // n_patterns)
     counts = torch.bincount(index, minlength=n_patterns)
@@ -132,75 +299,97 @@ class FullConditional(ConditionalMixture):
     components: FullComponents
     posterior: FullPosterior
 
-    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
-        features = self.components.means.shape[1]
-        identity = torch.eye(
-            features, dtype=self.cells.values.dtype, device=self.cells.values.device
-        )
-        return self.component_means(), self._variance_along(identity)
+    def component_means(self) -> Tensor:  # noqa: D102
+        return self.posterior.means.to(self.cells.values.dtype)
 
-    def component_means(self) -> Tensor:
-        """Return the mean of every cell given the component, without its variance."""
-        covariances = self.components.covariances.to(self.posterior.solution.dtype)
-        explained = torch.einsum("kde,bke->bkd", covariances, self.posterior.solution)
-        return self.components.means + explained.to(self.components.means.dtype)
+    def component_variances(self) -> Tensor:  # noqa: D102
+        variances = []
+        for block in self.posterior.blocks:
+            diagonal = block.covariance.diagonal(dim1=-2, dim2=-1)
+            rows = diagonal.index_select(0, block.patterns.of_row)
+            variances.append(block.spread_out(rows, self.cells.values.shape[1]))
+        variance = self.posterior.by_row(variances).clamp_min(0.0)
+        return variance.to(self.cells.values.dtype)
 
-    def _variance_along(self, directions: Tensor) -> Tensor:
-        """Compute the variance of ``directions @ x``, (batch, components, outputs)."""
-        cholesky = self.posterior.cholesky
-        observed = self.posterior.patterns.observed.to(cholesky.dtype)
-        masked = directions.to(cholesky.dtype) * (1.0 - observed)[:, None]
-        covariances = self.components.covariances.to(cholesky.dtype)
-        spread = covariances @ masked.mT[:, None]  # (patterns, c, features, outputs)
-        prior = torch.einsum("uhd,ukdh->ukh", masked, spread)
-        half = solve_lower(cholesky, spread * observed[:, None, :, None])
+    def mapped_variance(  # noqa: D102
+        self, linear: LinearMap, pairs: Pairs = ALL_PAIRS
+    ) -> Tensor:
+        weight = linear.matrix("full covariances")
+        directions = weight.T.to(self.posterior.means.dtype)
+        results, order, start = [], [], 0
+        for block in self.posterior.blocks:
+            inside, chosen = pairs, None
+            if pairs.row is not None and pairs.component is not None:
+                place = self.posterior.place.index_select(0, pairs.row) - start
+                chosen = ((place >= 0) & (place < len(block.rows))).nonzero()[:, 0]
+                inside = Pairs(place[chosen], pairs.component[chosen])
+                order.append(chosen)
+            start += block.rows.shape[0]
+            along = directions.index_select(0, block.columns.flatten())
+            along = along.unflatten(0, block.columns.shape) * block.missing[..., None]
+            units, unit = inside.once_a_pattern(block.patterns)
+            along = units.of_rows(along)  # (units, size, outputs)
+            variance = (along * (units.of_both(block.covariance) @ along)).sum(-2)
+            results.append(variance if unit is None else variance.index_select(0, unit))
+        if order:
+            every = torch.cat(order)
+            back = torch.empty_like(every)
+            back[every] = torch.arange(len(every), device=every.device)
+            variance = torch.cat(results).index_select(0, back)
+        else:
+            variance = self.posterior.by_row(results)
         # Rounding may leave a variance of nothing just below zero.
-        variance = (prior - half.square().sum(-2)).clamp_min(0.0)
-        return variance.to(directions.dtype)[self.posterior.patterns.of_row]
+        return variance.clamp_min(0.0).to(weight.dtype)
 
-    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
-        unknown = self.cells.missing[:, None] * self.component_means()
-        return functional.linear(unknown, weight), self._variance_along(weight)
-
-    def missing_push(  # noqa: D102
-        self, linear: LinearMap, squared: LinearMap
-    ) -> tuple[Tensor, Tensor]:
-        msg = (
-            "Got a density with full covariances, but a convolution expected diagonal "
-            "or factor ones: fit it with covariance_type='diag' or 'factor'."
-        )
-        raise ValueError(msg)
-
-    def missing_covariances(self) -> Tensor:
-        """Compute the covariance of the missing cells for every pattern.
+    def missing_second_moments(self, weights: Tensor) -> Tensor:
+        """Sum the covariances of all rows, weighted by (batch, components).
 
         Returns
         -------
-        Tensor of shape (patterns, components, features, features)
-            Zero in the rows and columns of observed cells.
+        Tensor of shape (components, features, features)
         """
-        return _missing_covariances(
-            self.posterior.cholesky,
-            self.components.covariances,
-            self.posterior.patterns.observed[:, None],
-        )
+        n_components, n_features = self.components.means.shape
+        total = weights.new_zeros((n_components, n_features**2))
+        for block in self.posterior.blocks:
+            of_pattern = weights.new_zeros(block.covariance.shape[:2])
+            of_pattern.index_add_(
+                0, block.patterns.of_row, weights.index_select(0, block.rows)
+            )
+            place = block.columns[:, :, None] * n_features + block.columns[:, None]
+            covariances = of_pattern[..., None, None] * block.covariance
+            total.scatter_add_(
+                1,
+                place.flatten().expand(n_components, -1),
+                covariances.transpose(0, 1).flatten(1),
+            )
+        return total.view(n_components, n_features, n_features)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         known = log_normal(self.cells, centres, variances)[:, None]
-        index = self.posterior.patterns.of_row
-        missing = (~self.posterior.patterns.observed).to(known.dtype)  # (p, features)
-        widths = variances.to(known.dtype) * missing[:, None] + (1.0 - missing)[:, None]
-        spread = self.missing_covariances()[:, :, None]
-        cholesky = torch.linalg.cholesky(
-            spread + torch.diag_embed(widths)[:, None]
-        )  # (patterns, c, units, f, f)
-        gap = centres.to(known.dtype) - self.component_means()[:, :, None]
-        residual = gap * missing[index][:, None, None]  # (batch, c, units, features)
-        half = solve_lower(cholesky[index], residual[..., None])
-        volume = log_det(cholesky)[index]
-        count = missing.sum(-1)[index][:, None, None]
-        quadratic = half.square().sum((-2, -1)) + count * LOG_TWO_PI
-        return known - 0.5 * quadratic - volume
+        centres, variances = centres.to(known.dtype), variances.to(known.dtype)
+        results = []
+        for block in self.posterior.blocks:
+            of_row = block.patterns.of_row
+            columns, missing = block.columns, block.missing
+            at = columns.flatten()
+            widths, middles = (
+                table.index_select(1, at).unflatten(1, columns.shape).transpose(0, 1)
+                for table in (variances, centres)
+            )  # (patterns, units, size)
+            widths = torch.where(missing[:, None], widths, 1.0).diag_embed()
+            root = inverse_cholesky(block.covariance[:, :, None] + widths[:, None])
+            means = self.posterior.means.index_select(0, block.rows)
+            index = columns.index_select(0, of_row)[:, None]
+            means = means.gather(-1, index.expand(-1, means.shape[1], -1))
+            gaps = middles.index_select(0, of_row)[:, None] - means[:, :, None]
+            gaps = gaps * missing.index_select(0, of_row)[:, None, None]
+            half = root.index_select(0, of_row) @ gaps[..., None]
+            volume = log_det(root).index_select(0, of_row)
+            count = missing.sum(1, dtype=known.dtype)
+            count = count.index_select(0, of_row)[:, None, None]
+            quadratic = half.square().sum((-2, -1)) + count * LOG_TWO_PI
+            results.append(0.5 * quadratic + volume)
+        return known - self.posterior.by_row(results)
 
     @property
     def _noise_size(self) -> int:
@@ -208,40 +397,34 @@ class FullConditional(ConditionalMixture):
 
     def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
         n_components, n_features = self.components.means.shape
-        patterns = self.posterior.patterns
-        rows = torch.arange(index.shape[1], device=index.device)
-        # A root for every pair of pattern and component that was drawn, no others.
-        pairs, owner = torch.unique(
-            patterns.of_row * n_components + index, return_inverse=True
-        )
-        roots = self._roots(pairs // n_components, pairs % n_components)
-        shape = (*index.shape, n_features)  # (n, batch, features)
-        groups = _group_rows(owner.flatten(), len(pairs))
-        columns = groups.gather(noise.to(roots.dtype).expand(shape).flatten(0, 1))
-        spread = groups.scatter(roots[groups.owner] @ columns).view(shape)
-        draws = self.component_means()[rows, index] + spread
+        every = torch.arange(index.shape[1], device=index.device)
+        noise = noise.to(self.posterior.means.dtype).expand(*index.shape, n_features)
+        spreads = []
+        for block in self.posterior.blocks:
+            of_row = block.patterns.of_row
+            # A root for every pair of pattern and component that was drawn, no others.
+            pairs, owner = torch.unique(
+                of_row * n_components + index[:, block.rows], return_inverse=True
+            )
+            roots = self._roots(block, pairs // n_components, pairs % n_components)
+            cells = block.columns[of_row].expand(len(index), -1, -1)
+            columns = noise[:, block.rows].gather(-1, cells)  # (n, rows, size)
+            groups = _group_rows(owner.flatten(), len(pairs))
+            turned = roots[groups.owner] @ groups.gather(columns.flatten(0, 1))
+            spread = groups.scatter(turned).view_as(columns).transpose(0, 1)
+            spreads.append(block.spread_out(spread, n_features))
+        draws = self.posterior.means[every, index]
+        draws = draws + self.posterior.by_row(spreads).transpose(0, 1)
         return draws.to(self.cells.values.dtype)
 
-    def _roots(self, pattern: Tensor, component: Tensor) -> Tensor:
-        """Return Cholesky factors of conditional covariances, (pairs, f, f)."""
-        observed = self.posterior.patterns.observed[pattern]
-        covariances = self.components.covariances[component]
-        cholesky = self.posterior.cholesky[pattern, component]
-        spread = _missing_covariances(cholesky, covariances, observed)
+    def _roots(self, block: Block, pattern: Tensor, component: Tensor) -> Tensor:
+        """Return Cholesky factors of conditional covariances, (pairs, size, size)."""
+        covariance = block.covariance[pattern, component]
+        columns, missing = block.columns[pattern], block.missing[pattern]
         # A difference of matrices: rounding may cost it a tiny positive eigenvalue.
-        rounding = 16 * spread.shape[-1] * torch.finfo(spread.dtype).eps
-        raised = covariances.diagonal(dim1=-2, dim2=-1).to(spread.dtype) * rounding
-        raised = torch.where(observed, 1.0, raised)
-        root: Tensor = torch.linalg.cholesky(spread + raised.diag_embed())
+        rounding = 16 * self.cells.values.shape[1] * torch.finfo(covariance.dtype).eps
+        variances = self.components.covariances.diagonal(dim1=-2, dim2=-1)
+        raised = variances[component].to(covariance.dtype).gather(1, columns) * rounding
+        raised = torch.where(missing, raised, 1.0)
+        root: Tensor = torch.linalg.cholesky(covariance + raised.diag_embed())
         return root
-
-
-def _missing_covariances(
-    cholesky: Tensor, covariances: Tensor, observed: Tensor
-) -> Tensor:
-    """Compute (*, f, f) of the missing cells, zero where ``observed`` (*, f)."""
-    present = observed.to(cholesky.dtype)
-    missing = 1.0 - present
-    spread = covariances.to(cholesky.dtype) * missing[..., None, :]
-    half = solve_lower(cholesky, spread * present[..., :, None])
-    return spread * missing[..., :, None] - half.mT @ half

@@ -17,7 +17,13 @@ from torch.nn import functional
 from lacunet.functional._diag import DiagComponents, log_normal
 from lacunet.functional._factor import FactorComponents
 from lacunet.functional._full import FullComponents
-from lacunet.functional._mixture import ConditionalMixture, LinearMap
+from lacunet.functional._mixture import (
+    ALL_PAIRS,
+    ConditionalMixture,
+    LinearMap,
+    Pairs,
+)
+from lacunet.functional._moments import Affine
 from lacunet.functional._ops import LOG_TWO_PI, Cells, normal_cdf, wide_dtype
 
 GaussianComponents = DiagComponents | FactorComponents | FullComponents
@@ -149,37 +155,52 @@ class MixedConditional(ConditionalMixture):
         spread = torch.where(self._levels.observed, 0.0, frequency * (1.0 - frequency))
         return torch.cat((self.gaussian.variance(), spread), 1)
 
-    def component_moments(self) -> tuple[Tensor, Tensor]:  # noqa: D102
-        mean, variance = self.gaussian.component_moments()
-        probabilities = self.components.probabilities
-        shape = (len(self.log_weights), *probabilities.shape)
-        spread = probabilities * (1.0 - probabilities)
-        return (
-            torch.cat((mean, probabilities.expand(shape)), -1),
-            torch.cat((variance, spread.expand(shape)), -1),
+    def component_means(self) -> Tensor:  # noqa: D102
+        return self._beside(
+            self.gaussian.component_means(), self.components.probabilities
         )
 
-    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute what the missing cells add to the moments of ``x @ weight.T``.
+    def component_variances(self) -> Tensor:  # noqa: D102
+        chances = self.components.probabilities
+        return self._beside(
+            self.gaussian.component_variances(), chances * (1.0 - chances)
+        )
 
-        A missing category adds the mean and the variance of its level's weight. Both
-        are exact; that the sum over columns is taken for Gaussian is not.
+    def _beside(self, numeric: Tensor, levels: Tensor) -> Tensor:
+        rows = levels.expand(numeric.shape[0], *levels.shape)
+        return torch.cat((numeric, rows), -1)
+
+    def completed(self, pairs: Pairs = ALL_PAIRS) -> Tensor:  # noqa: D102
+        numeric = self.gaussian.completed(pairs)
+        levels = self._levels
+        known = torch.addcmul(
+            pairs.of_rows(levels.values),
+            pairs.of_rows(levels.missing),
+            pairs.of_components(self.components.probabilities),
+        )
+        return torch.cat((numeric, known), -1)
+
+    def mapped_variance(self, linear: LinearMap, pairs: Pairs = ALL_PAIRS) -> Tensor:
+        """Compute the variance of ``linear(x)`` given the component.
+
+        A missing category adds the variance of its level's weight. That is exact; that
+        the sum over columns is taken for Gaussian is not.
 
         Returns
         -------
-        mean, variance : Tensor of shape (batch, components, hidden)
+        Tensor of shape (pairs, *) or (batch, components, *)
         """
+        weight = linear.matrix("categorical columns")
         first, sizes = self.components.n_numeric, self.components.sizes
-        mean, variance = self.gaussian.missing_affine(weight[:, :first])
+        variance = self.gaussian.mapped_variance(Affine(weight[:, :first]), pairs)
         if not sizes:
-            return mean, variance
+            return variance
         # All categories at once, the smaller ones filled up with impossible levels.
         place, real = padded_groups(sizes, weight.device)
         chances = self.components.probabilities[:, place] * real  # (c, groups, most)
         levels = weight[:, first:][:, place]  # (hidden, groups, most)
-        tables = _level_moments(chances.transpose(0, 1), levels.transpose(0, 1))
-        means, spreads = (self._sum_missing(table.to(mean.dtype)) for table in tables)
-        return mean + means, variance + spreads
+        table = _level_variances(chances.transpose(0, 1), levels.transpose(0, 1))
+        return variance + self._sum_missing(table.to(variance.dtype), pairs)
 
     def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Cut log probabilities and (rows, features) into groups, in wide dtype."""
@@ -188,20 +209,21 @@ class MixedConditional(ConditionalMixture):
         levels = (self.components.log_probabilities, *(c[:, first:] for c in columns))
         return zip(*(t.to(wide).split(sizes, 1) for t in levels), strict=True)
 
-    def _sum_missing(self, table: Tensor) -> Tensor:
+    def _sum_missing(self, table: Tensor, pairs: Pairs = ALL_PAIRS) -> Tensor:
         """Sum (groups, components, outputs) over each row's missing groups."""
         starts = group_starts(self.components.sizes)
         missing = self._levels.missing[:, starts].to(table.dtype)
-        return (missing @ table.flatten(1)).view(-1, *table.shape[1:])
-
-    def missing_push(  # noqa: D102
-        self, linear: LinearMap, squared: LinearMap
-    ) -> tuple[Tensor, Tensor]:
-        msg = (
-            "Got a density with categorical columns, but a convolution expected one "
-            "over numbers alone: a GaussianMixtureDensity."
-        )
-        raise ValueError(msg)
+        if pairs.row is None or pairs.component is None:
+            return (missing @ table.flatten(1)).view(-1, *table.shape[1:])
+        by_component = pairs.component.argsort(stable=True)
+        rows = missing.index_select(0, pairs.row.index_select(0, by_component))
+        counts = torch.bincount(pairs.component, minlength=table.shape[1]).tolist()
+        sums = [
+            some @ table[:, k] for k, some in enumerate(rows.split(counts)) if len(some)
+        ]
+        back = torch.empty_like(by_component)
+        back[by_component] = torch.arange(len(back), device=back.device)
+        return torch.cat(sums).index_select(0, back)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
         first = self.components.n_numeric
@@ -240,18 +262,16 @@ def padded_groups(
     return starts + ranks.minimum(counts - 1), ranks < counts
 
 
-def _level_moments(probabilities: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute mean and variance of a level's weight, both (groups, c, hidden).
+def _level_variances(probabilities: Tensor, weights: Tensor) -> Tensor:
+    """Compute the variance of a level's weight, (groups, c, hidden).
 
     Of probabilities (groups, components, levels) and weights (groups, hidden, levels).
     """
     # About their middle, so that no large squares are subtracted.
-    middle = weights.mean(-1, keepdim=True)
-    relative = (weights - middle).mT
-    mean = probabilities @ relative
-    variance = probabilities @ relative.square() - mean.square()
+    relative = (weights - weights.mean(-1, keepdim=True)).mT
+    variance = probabilities @ relative.square() - (probabilities @ relative).square()
     # Rounding may leave a variance of nothing just below zero.
-    return mean + middle.mT, variance.clamp_min(0.0)
+    return variance.clamp_min(0.0)
 
 
 def _log_normal_of_levels(centres: Tensor, variances: Tensor) -> Tensor:

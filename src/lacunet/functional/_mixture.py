@@ -2,18 +2,87 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from lacunet._validation import check_positive_int
-from lacunet.functional._ops import Cells, wide_dtype
+from lacunet.functional._ops import Cells, Patterns, branch_free, wide_dtype
 
-LinearMap = Callable[[Tensor], Tensor]
+
+class LinearMap(Protocol):
+    """A linear map of rows (*, features) to outputs (*, outputs), of any axes."""
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Map rows, and add the bias."""
+
+    def turn(self, rows: Tensor) -> Tensor:
+        """Map rows without the bias."""
+
+    def squared(self, rows: Tensor) -> Tensor:
+        """Map rows by the squared coefficients."""
+
+    def matrix(self, what: str) -> Tensor:
+        """Return the coefficients (outputs, features), or refuse ``what`` needs it."""
+
+
+class Pairs(NamedTuple):
+    """Rows and components that are worked out together: some of them, or all.
+
+    What belongs to some pairs has one axis for them, row by row. What belongs to all
+    has two, (rows, components), or 1 instead of one of them.
+    """
+
+    row: Tensor | None = None  # (pairs,)
+    component: Tensor | None = None
+
+    def of_rows(self, tensor: Tensor) -> Tensor:
+        """Lay (rows, *) out over the pairs."""
+        return tensor[:, None] if self.row is None else tensor.index_select(0, self.row)
+
+    def of_components(self, tensor: Tensor) -> Tensor:
+        """Lay (components, *) out over the pairs."""
+        if self.component is None:
+            return tensor
+        return tensor.index_select(0, self.component)
+
+    def of_both(self, tensor: Tensor) -> Tensor:
+        """Lay (rows, components, *) out over the pairs."""
+        if self.row is None or self.component is None:
+            return tensor
+        place = self.row * tensor.shape[1] + self.component
+        return tensor.flatten(0, 1).index_select(0, place)
+
+    def mix(self, weights: Tensor, values: Tensor, n_rows: int) -> Tensor:
+        """Average (pairs, *) over the components of each row, to (rows, *)."""
+        if self.row is None:
+            return mix(weights, values.view(*weights.shape, *values.shape[1:]))
+        weighted = weights.view(-1, *(1,) * (values.ndim - 1)) * values
+        out = values.new_zeros((n_rows, *values.shape[1:]))
+        return out.index_add(0, self.row, weighted)
+
+    def once_a_pattern(self, patterns: Patterns) -> tuple["Pairs", Tensor | None]:
+        """Return pairs of pattern and component, and where each of these finds its own.
+
+        Rows with the same mask share what does not depend on their values.
+        """
+        if self.row is None or self.component is None:
+            return self, patterns.of_row
+        pattern = patterns.of_row.index_select(0, self.row)
+        if patterns.observed.shape[0] == patterns.of_row.shape[0]:
+            return Pairs(pattern, self.component), None
+        n_patterns = patterns.observed.shape[0]
+        keys, place = torch.unique(
+            self.component * n_patterns + pattern, return_inverse=True
+        )
+        return Pairs(keys % n_patterns, keys // n_patterns), place
+
+
+ALL_PAIRS = Pairs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +130,8 @@ class ConditionalMixture(ABC):
         >>> condition(torch.tensor([[5.0, torch.nan]]), one, gamma=0.1).mean()
         tensor([[5., 1.]])
         """
-        means, _ = self.component_moments()  # (batch, components, features)
-        return torch.where(self.observed, self.cells.values, mix(self.weights, means))
+        filled = mix(self.weights, self.component_means())
+        return torch.where(self.observed, self.cells.values, filled)
 
     def variance(self) -> Tensor:
         """Compute the variance of each cell, 0 where it is observed.
@@ -148,7 +217,6 @@ class ConditionalMixture(ABC):
         draws = self._draw(index, noise.to(self.cells.values)[:, None])
         return torch.where(self.observed, self.cells.values, draws)
 
-    @abstractmethod
     def component_moments(self) -> tuple[Tensor, Tensor]:
         """Return mean and variance of every cell given the component.
 
@@ -157,24 +225,55 @@ class ConditionalMixture(ABC):
         mean, variance : Tensor of shape (batch, components, features)
             Right at the missing cells only; the others are not looked at.
         """
+        return self.component_means(), self.component_variances()
 
     @abstractmethod
-    def missing_affine(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute what the missing cells add to the moments of ``x @ weight.T``.
+    def component_means(self) -> Tensor:
+        """Return the mean of every cell given the component."""
+
+    @abstractmethod
+    def component_variances(self) -> Tensor:
+        """Return the variance of every cell given the component."""
+
+    def pairs(self, prune: float = 0.0) -> tuple[Pairs, Tensor]:
+        """Return the pairs of row and component that matter, and their weights.
+
+        Parameters
+        ----------
+        prune : float, default=0.0
+            Components with a smaller weight for a row are left out, and the others'
+            weights sum to one again. With 0, and in compiled or exported code, none is.
+        """
+        weights = self.weights
+        n_rows, n_components = weights.shape
+        if prune == 0.0 or n_components == 1 or branch_free():
+            return ALL_PAIRS, weights
+        kept = weights.detach() >= min(prune, 1 / n_components)
+        row, component = kept.nonzero(as_tuple=True)
+        if len(row) == weights.numel():
+            return ALL_PAIRS, weights
+        pairs = Pairs(row, component)
+        chosen = pairs.of_both(weights)
+        total = weights.new_zeros(n_rows).index_add(0, row, chosen)
+        return pairs, chosen / total.index_select(0, row)
+
+    def completed(self, pairs: Pairs = ALL_PAIRS) -> Tensor:
+        """Return rows with the missing cells at their means given the component."""
+        values, missing = (
+            pairs.of_rows(tensor) for tensor in (self.cells.values, self.cells.missing)
+        )
+        return torch.addcmul(values, missing, self._pair_means(pairs))
+
+    def _pair_means(self, pairs: Pairs) -> Tensor:
+        return pairs.of_both(self.component_means())
+
+    @abstractmethod
+    def mapped_variance(self, linear: LinearMap, pairs: Pairs = ALL_PAIRS) -> Tensor:
+        """Compute the variance of ``linear(x)`` given the component.
 
         Returns
         -------
-        mean, variance : Tensor of shape (batch, components, hidden)
-        """
-
-    @abstractmethod
-    def missing_push(
-        self, linear: LinearMap, squared: LinearMap
-    ) -> tuple[Tensor, Tensor]:
-        """Do the same for any linear map on the last axis.
-
-        ``squared`` is the same map with every coefficient squared. Both results are of
-        shape (batch, components, outputs).
+        Tensor of shape (pairs, *) or (batch, components, *)
         """
 
     @abstractmethod

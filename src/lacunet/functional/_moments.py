@@ -1,9 +1,9 @@
 """Mean and variance of a pre-activation: the density pushed through a linear map."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -13,6 +13,68 @@ from lacunet.functional._mixture import ConditionalMixture
 _CONVOLUTIONS = {3: functional.conv1d, 4: functional.conv2d}
 
 Sizes = int | Sequence[int]
+
+
+class Affine(NamedTuple):
+    """The map ``rows @ weight.T + bias``."""
+
+    weight: Tensor  # (outputs, features)
+    bias: Tensor | None = None
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Map rows, and add the bias."""
+        return functional.linear(rows, self.weight, self.bias)
+
+    def turn(self, rows: Tensor) -> Tensor:
+        """Map rows without the bias."""
+        return functional.linear(rows, self.weight)
+
+    def squared(self, rows: Tensor) -> Tensor:
+        """Map rows by the squared coefficients."""
+        return functional.linear(rows, self.weight.square())
+
+    def matrix(self, kind: str) -> Tensor:
+        """Return the coefficients (outputs, features)."""
+        return self.weight
+
+
+class Convolution(NamedTuple):
+    """A convolution of flattened signals or images."""
+
+    weight: Tensor  # (out_channels, in_channels / groups, *kernel_size)
+    bias: Tensor | None
+    input_shape: tuple[int, ...]  # (channels, *size)
+    stride: Sizes = 1
+    padding: Sizes | str = 0
+    dilation: Sizes = 1
+    groups: int = 1
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Convolve rows (*, features) to (*, out_channels, *out_size)."""
+        return self._convolve(rows, self.weight, self.bias)
+
+    def turn(self, rows: Tensor) -> Tensor:
+        """Convolve rows without the bias."""
+        return self._convolve(rows, self.weight, None)
+
+    def squared(self, rows: Tensor) -> Tensor:
+        """Convolve rows with the squared kernel."""
+        return self._convolve(rows, self.weight.square(), None)
+
+    def _convolve(self, rows: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
+        images = rows.reshape(-1, *self.input_shape)
+        convolve: Any = _CONVOLUTIONS[kernel.ndim]
+        options = (self.stride, self.padding, self.dilation, self.groups)
+        out: Tensor = convolve(images, kernel, bias, *options)
+        return out.view(*rows.shape[:-1], *out.shape[1:])
+
+    def matrix(self, kind: str) -> Tensor:
+        """Refuse what needs the coefficients one by one."""
+        msg = (
+            f"Got a density with {kind}, but a convolution expected a "
+            f"GaussianMixtureDensity with covariance_type='diag' or 'factor'."
+        )
+        raise ValueError(msg)
 
 
 def affine_moments(
@@ -45,9 +107,8 @@ def affine_moments(
     check_shape(weight, (hidden, mixture.observed.shape[1]), "weight")
     if bias is not None:
         check_shape(bias, (hidden,), "bias")
-    known = functional.linear(mixture.cells.values, weight, bias)
-    mean, variance = mixture.missing_affine(weight)
-    return mean + known[:, None], variance
+    linear = Affine(weight, bias)
+    return linear(mixture.completed()), mixture.mapped_variance(linear)
 
 
 def conv_moments(
@@ -111,39 +172,7 @@ def conv_moments(
         )
         raise ValueError(msg)
 
-    def convolve(signals: Tensor, kernel: Tensor, offset: Tensor | None) -> Tensor:
-        convolution = _CONVOLUTIONS[weight.ndim]
-        return convolution(signals, kernel, offset, stride, padding, dilation, groups)
-
-    images = mixture.cells.values.view(-1, *input_shape)
-    known = convolve(images, weight, bias)
-    mean, variance = missing_conv(mixture, weight, convolve, tuple(input_shape))
-    return mean + known[:, None], variance
-
-
-def missing_conv(
-    mixture: ConditionalMixture,
-    weight: Tensor,
-    convolve: Callable[[Tensor, Tensor, None], Tensor],
-    input_shape: Sequence[int],
-) -> tuple[Tensor, Tensor]:
-    """Compute what the missing pixels add to the moments of a convolution.
-
-    Returns
-    -------
-    mean, variance : Tensor of shape (batch, components, out_channels, *out_size)
-    """
-    out_shape: list[torch.Size] = []
-
-    def along(kernel: Tensor, signals: Tensor) -> Tensor:
-        out = convolve(signals.reshape(-1, *input_shape), kernel, None)
-        out_shape.append(out.shape[1:])
-        # Flattened, so that outputs of any rank are one axis to the mixture.
-        return out.reshape(*signals.shape[:-1], -1)
-
-    mean, variance = mixture.missing_push(
-        lambda signals: along(weight, signals),
-        lambda signals: along(weight.square(), signals),
+    linear = Convolution(
+        weight, bias, tuple(input_shape), stride, padding, dilation, groups
     )
-    shape = (*mean.shape[:2], *out_shape[0])
-    return mean.reshape(shape), variance.reshape(shape)
+    return linear(mixture.completed()), mixture.mapped_variance(linear)

@@ -5,9 +5,19 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.autograd import forward_ad
 
 from lacunet._validation import check_no_infinity
+
+
+def branch_free() -> bool:
+    """Return whether code may not look at data: compiled, traced, transformed."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+    )
 
 
 class Cells(NamedTuple):
@@ -29,7 +39,7 @@ class WideCells(NamedTuple):
     def sum_tables(self, tables: Tensor) -> Tensor:
         """Sum (tables, features) over each row's observed features, (batch, tables)."""
         if self.complete:
-            return tables.sum(1).expand(len(self.values), -1)
+            return tables.sum(1).expand(self.values.shape[0], -1)
         return self.present @ tables.T
 
     def observed_mass(self, responsibilities: Tensor) -> Tensor:
@@ -80,9 +90,10 @@ def widen(cells: Cells, shift: Tensor | float = 0.0) -> WideCells:
 
 def find_patterns(observed: Tensor) -> Patterns:
     """Find the distinct rows of a boolean mask of shape (batch, features)."""
-    if torch.compiler.is_compiling():
+    if branch_free():
         # The number of patterns depends on the data: each row is its own pattern.
-        return Patterns(observed, torch.arange(len(observed), device=observed.device))
+        rows = torch.arange(observed.shape[0], device=observed.device)
+        return Patterns(observed, rows)
     generator = torch.Generator("cpu").manual_seed(observed.shape[1])
     keys = torch.randint(
         -(2**62), 2**62, observed.shape[1:], generator=generator, device="cpu"
@@ -99,71 +110,62 @@ def find_patterns(observed: Tensor) -> Patterns:
     return Patterns(patterns, index)
 
 
-def masked_products(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
-    """Compute ``sum_d missing[b, d] * tables[t, d] * weight[h, d]``, (b, t, h).
+def inverse_cholesky(matrix: Tensor) -> Tensor:
+    """Return inverse(L) of positive definite matrices L @ L.T, (*, n, n).
 
-    The mask takes no gradient; tables are means, variances or loadings of components.
+    Its gradient takes products only, no solves.
     """
-    if torch.compiler.is_compiling():
-        return _tabulated(missing, weight, tables).view(-1, len(tables), len(weight))
-    touched = missing.sum(dim=0) > 0
-    if int(touched.sum()) <= 0.75 * len(touched):
-        columns = touched.nonzero()[:, 0]
-        missing, weight, tables = (
-            tensor.index_select(1, columns) for tensor in (missing, weight, tables)
-        )
-    if len(missing) < len(weight):
-        # Few rows: (batch, tables, features) is smaller than the table of products.
-        return functional.linear(missing[:, None] * tables, weight)
-    product: Tensor = _TabulatedProducts.apply(missing, weight, tables)  # type: ignore[no-untyped-call]
-    return product.view(-1, len(tables), len(weight))
-
-
-def _tabulated(missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
-    products = (tables[:, None] * weight).flatten(0, 1)  # (tables * hidden, features)
-    return missing @ products.T
-
-
-class _TabulatedProducts(torch.autograd.Function):
-    """``_tabulated`` that keeps no table of products between forward and backward."""
-
-    @staticmethod
-    def forward(ctx: Any, missing: Tensor, weight: Tensor, tables: Tensor) -> Tensor:
-        ctx.save_for_backward(missing, weight, tables)
-        return _tabulated(missing, weight, tables)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        missing, weight, tables = ctx.saved_tensors
-        # Out of place throughout, so that it can itself be differentiated; one table
-        # at a time, so that the slices stay in the cache.
-        outer = (grads[0].T @ missing).view(len(tables), *weight.shape)
-        needs_weight, needs_tables = ctx.needs_input_grad[1:]
-        grad_weight = torch.zeros_like(weight) if needs_weight else None
-        grad_tables = []
-        for slice_, table in zip(outer, tables, strict=True):
-            if grad_weight is not None:
-                grad_weight = torch.addcmul(grad_weight, slice_, table)
-            if needs_tables:
-                grad_tables.append((slice_ * weight).sum(0))
-        return None, grad_weight, torch.stack(grad_tables) if needs_tables else None
-
-
-def solve_lower(cholesky: Tensor, right: Tensor) -> Tensor:
-    """Solve ``L @ out = right`` for lower triangular L."""
-    out: Tensor = torch.linalg.solve_triangular(cholesky, right, upper=False)
+    if branch_free():
+        small = matrix.shape[-1] <= LARGEST_UNROLLED
+        return _unrolled(matrix) if small else _by_solve(matrix)
+    out: Tensor = _InverseCholesky.apply(matrix)  # type: ignore[no-untyped-call]
     return out
 
 
-def solve_transposed(cholesky: Tensor, right: Tensor) -> Tensor:
-    """Solve ``L.T @ out = right`` for lower triangular L."""
-    out: Tensor = torch.linalg.solve_triangular(cholesky.mT, right, upper=True)
-    return out
+# Runtimes without a Cholesky decomposition take matrices up to this size.
+LARGEST_UNROLLED = 16
 
 
-def log_det(cholesky: Tensor) -> Tensor:
-    """Return the logarithm of the determinant of L itself: half that of L @ L.T."""
-    return cholesky.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+def _unrolled(matrix: Tensor) -> Tensor:
+    """Border the inverse of the leading block, row after row."""
+    if matrix.shape[-1] == 0:
+        return matrix
+    inverse = matrix[..., :1, :1].rsqrt()
+    for j in range(1, matrix.shape[-1]):
+        half = inverse @ matrix[..., :j, j : j + 1]
+        corner = (matrix[..., j : j + 1, j : j + 1] - half.mT @ half).rsqrt()
+        row = torch.cat((-(half.mT @ inverse) * corner, corner), -1)
+        padded = torch.cat((inverse, torch.zeros_like(half)), -1)
+        inverse = torch.cat((padded, row), -2)
+    return inverse
+
+
+def _by_solve(matrix: Tensor) -> Tensor:
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    inverse: Tensor = torch.linalg.solve_triangular(
+        torch.linalg.cholesky(matrix), identity.expand_as(matrix), upper=False
+    )
+    return inverse
+
+
+class _InverseCholesky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor) -> Tensor:
+        inverse = _by_solve(matrix)
+        ctx.save_for_backward(inverse)
+        return inverse
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        inverse: Tensor = ctx.saved_tensors[0]
+        product = grads[0] @ inverse.mT
+        symmetric = product.tril() + product.tril(-1).mT
+        return -0.5 * (inverse.mT @ symmetric @ inverse)
+
+
+def log_det(inverse: Tensor) -> Tensor:
+    """Return half the log determinant of a matrix by its ``inverse_cholesky``."""
+    return -inverse.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 LOG_TWO_PI = math.log(2 * math.pi)

@@ -126,7 +126,7 @@ class ExpectedActivation(nn.Module):
 
     Shape
     -----
-    - ``forward``: mean and variance (batch, components, *) to (batch, components, *)
+    - ``forward``: mean and variance (batch, *) to (batch, *)
     - ``known``: (batch, *) to (batch, *)
 
     Examples
@@ -147,10 +147,24 @@ class ExpectedActivation(nn.Module):
         if isinstance(self.known, nn.PReLU):
             slope: Tensor = self.known.weight
             if len(slope) > 1:
-                # A slope a channel: the third axis, behind the components.
-                slope = slope.view(-1, *(1,) * (mean.ndim - 3))
+                # A slope a channel: the second axis, as in torch.
+                slope = slope.view(-1, *(1,) * (mean.ndim - 2))
             return expected.expected_leaky_relu(mean, variance, negative_slope=slope)
         return expectation_of(self.known)(mean, variance)
+
+    def second_moment(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Return the expected square of the activation of Normal(mean, variance)."""
+        if isinstance(self.known, nn.ReLU):
+            return expected.expected_relu_squared(mean, variance)
+        if isinstance(self.known, nn.LeakyReLU):
+            return expected.expected_leaky_relu_squared(
+                mean, variance, negative_slope=self.known.negative_slope
+            )
+        if isinstance(self.known, nn.Identity):
+            return expected.expected_identity_squared(mean, variance)
+        return expected.expected_function(
+            lambda z: self.known(z).square(), mean, variance
+        )
 
     def check_any_axis(self) -> None:
         """Refuse what belongs to the second axis where the units are not on it."""

@@ -8,21 +8,24 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from lacunet._validation import check_dtype, check_floating
+from lacunet._validation import check_dtype, check_floating, hide
 from lacunet.density import GaussianMixtureDensity
-from lacunet.functional import ConditionalMixture, missing_conv
-from lacunet.nn._activation import ActivationLike
+from lacunet.functional import Convolution
+from lacunet.nn._activation import ActivationLike, ExpectedActivation
 from lacunet.nn._expected import (
-    ExpectedLayer,
+    PRUNE,
+    check_density,
     check_gaussian_density,
     check_plain,
+    check_prune,
+    expected_map,
     full_precision,
 )
 
 Sizes = int | Sequence[int]
 
 
-class _ExpectedConv(ExpectedLayer):
+class _ExpectedConv(nn.Module):
     """A convolution over one or two axes, and its expected counterpart."""
 
     _plain: ClassVar[type[nn.Conv1d | nn.Conv2d]]
@@ -40,12 +43,16 @@ class _ExpectedConv(ExpectedLayer):
         groups: int = 1,
         bias: bool = True,
         activation: ActivationLike = "relu",
+        prune: float = PRUNE,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(density, None, activation)
-        if check_gaussian_density(density).covariance_type == "full":
+        super().__init__()
+        self.density = check_gaussian_density(check_density(density, None))
+        self.activation = ExpectedActivation(activation)
+        self.prune = check_prune(prune)
+        if density.covariance_type == "full":
             msg = (
                 "Got a density with full covariances, but expected 'diag' or 'factor': "
                 "the full covariance of a convolution's output is out of reach."
@@ -107,6 +114,8 @@ class _ExpectedConv(ExpectedLayer):
         convolution: nn.Conv1d | nn.Conv2d,
         density: GaussianMixtureDensity,
         activation: ActivationLike = "relu",
+        *,
+        prune: float = PRUNE,
     ) -> Self:
         """Make the expected counterpart of a convolution, with a copy of its weights.
 
@@ -118,6 +127,8 @@ class _ExpectedConv(ExpectedLayer):
             Over the flattened input.
         activation : str, torch.nn.Module or callable, default="relu"
             What followed the convolution.
+        prune : float, default=1e-3
+            As in the constructor.
 
         Returns
         -------
@@ -137,19 +148,43 @@ class _ExpectedConv(ExpectedLayer):
                 density,
                 kernel_size=convolution.kernel_size,
                 activation=activation,
+                prune=prune,
             )
         layer.convolution = copy.deepcopy(convolution)
         return layer.train(convolution.training)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the expected activation of every pixel of the output."""
-        batch = self._check_images(x)
-        with full_precision(batch, self.convolution.weight) as images:
-            out = self.respond(images)
-        return out if x.ndim == self.convolution.weight.ndim else out[0]
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the expected activation of every pixel of the output.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, in_channels, *size)
+            NaN marks a missing value.
+        mask : Tensor of bool of the same shape, optional
+            False marks a value that is missing too, whatever stands in ``x``.
+        """
+        images = self._check_images(hide(check_floating(x), mask))
+        plain = self.convolution
+        with full_precision(images, plain.weight) as batch:
+            linear = Convolution(
+                plain.weight,
+                plain.bias,
+                tuple(images.shape[1:]),
+                plain.stride,
+                plain.padding,
+                plain.dilation,
+                plain.groups,
+            )
+            out = expected_map(
+                batch.flatten(1),
+                self.density,
+                linear,
+                self.activation,
+                prune=self.prune,
+            )
+        return out if x.ndim == plain.weight.ndim else out[0]
 
     def _check_images(self, x: Tensor) -> Tensor:
-        check_floating(x)
         n_axes = self.convolution.weight.ndim  # batch, channels, and the kernel's axes
         images = x[None] if x.ndim == n_axes - 1 else x
         channels = self.convolution.in_channels
@@ -167,22 +202,7 @@ class _ExpectedConv(ExpectedLayer):
                 f"{self.density.n_features}: the density is over that many features."
             )
             raise ValueError(msg)
-        if not torch.compiler.is_compiling() and len(images) == 0:
-            msg = f"Got x of shape {tuple(x.shape)}, but expected at least one row."
-            raise ValueError(msg)
         return images
-
-    def preactivate(self, values: Tensor) -> Tensor:
-        """Convolve images in which 0 stands for missing."""
-        out: Tensor = self.convolution(values)
-        return out
-
-    def missing_moments(
-        self, mixture: ConditionalMixture, shape: torch.Size
-    ) -> tuple[Tensor, Tensor]:
-        """Compute what the missing pixels add to mean and variance."""
-        convolve = self.convolution._conv_forward
-        return missing_conv(mixture, self.convolution.weight, convolve, shape)
 
 
 class ExpectedConv1d(_ExpectedConv):
@@ -200,6 +220,8 @@ class ExpectedConv1d(_ExpectedConv):
         As in ``torch.nn.Conv1d``.
     activation : str, torch.nn.Module or callable, default="relu"
         What the layer ends with; "identity" for none.
+    prune : float, default=1e-3
+        Components whose weight for a signal is smaller are left out for it; 0 is exact.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     device, dtype : optional
@@ -241,6 +263,8 @@ class ExpectedConv2d(_ExpectedConv):
         As in ``torch.nn.Conv2d``.
     activation : str, torch.nn.Module or callable, default="relu"
         What the layer ends with; "identity" for none.
+    prune : float, default=1e-3
+        Components whose weight for an image is smaller are left out for it; 0 is exact.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     device, dtype : optional

@@ -1,95 +1,119 @@
-"""What the expected layers have in common: rows, densities and weights."""
+"""What the expected layers have in common: one function, and checks."""
 
-from abc import abstractmethod
+import math
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from lacunet import functional as F  # noqa: N812
 from lacunet._validation import check_no_infinity, check_same_dtype
 from lacunet.density import GaussianMixtureDensity, MixtureDensity
-from lacunet.functional import ConditionalMixture, without_nan
-from lacunet.nn._activation import ActivationLike, ExpectedActivation
+from lacunet.functional import LinearMap, branch_free, without_nan
+from lacunet.nn._activation import ExpectedActivation
+
+# Components of smaller weight are left out by default: outputs move by some 1e-5.
+PRUNE = 1e-3
 
 
-class ExpectedLayer(nn.Module):
-    """A linear map and its activation, expected over what is missing.
+def expected_map(
+    x: Tensor,
+    density: MixtureDensity,
+    linear: LinearMap,
+    activation: ExpectedActivation,
+    *,
+    squared: bool = False,
+    indicator: Tensor | None = None,
+    prune: float = 0.0,
+) -> Tensor:
+    """Compute E[activation(linear(x))] over what is missing in each row.
 
-    The map of the observed cells is taken once, for all rows; to incomplete rows the
-    missing cells then add to mean and variance. Complete rows have the
-    plain activation, and all rows keep their place.
+    Complete rows have the plain activation. An incomplete one is filled with the means
+    that a component gives its missing cells, which the map takes to the mean of the
+    pre-activation; their covariance gives its variance.
 
     Parameters
     ----------
+    x : Tensor of shape (batch, features)
+        NaN marks a missing value.
     density : GaussianMixtureDensity or MixedMixtureDensity
-        Of the rows, flattened.
-    n_features : int or None
-        Width that the density must have, if it is known.
-    activation : str, torch.nn.Module or callable
-        What the layer ends with.
+        Over the features.
+    linear : LinearMap
+        From (*, features) to (*, outputs).
+    activation : ExpectedActivation
+        Acts element by element on the outputs.
+    squared : bool, default=False
+        Compute the expected square of the activation instead.
+    indicator : Tensor of shape (outputs, features), optional
+        Weights of the mask, which add to the mean.
+    prune : float, default=0.0
+        Components with a smaller weight for a row are left out; 0 is exact.
+
+    Returns
+    -------
+    Tensor of shape (batch, outputs)
     """
 
-    def __init__(
-        self,
-        density: MixtureDensity,
-        n_features: int | None,
-        activation: ActivationLike,
-    ) -> None:
-        super().__init__()
-        self.density = check_density(density, n_features)
-        self.activation = ExpectedActivation(activation)
+    def known(mapped: Tensor) -> Tensor:
+        out: Tensor = activation.known(mapped)
+        return out.square() if squared else out
 
-    @abstractmethod
-    def preactivate(self, values: Tensor) -> Tensor:
-        """Apply the linear map and the bias to rows in which 0 stands for missing."""
-
-    @abstractmethod
-    def missing_moments(
-        self, mixture: ConditionalMixture, shape: torch.Size
-    ) -> tuple[Tensor, Tensor]:
-        """Compute what the missing cells add to mean and variance.
-
-        ``shape`` is that of one row of the batch, before it was flattened. Both results
-        are of shape (rows, components, *out).
-        """
-
-    def respond(self, x: Tensor) -> Tensor:
-        """Return the expected activation of every row of ``x``, (batch, *)."""
-        values = without_nan(x)
-        known = self.preactivate(values)  # (batch, *out)
-        rows = incomplete_rows(x)
-        if rows is not None and len(rows) == 0:
-            return self._activate(known)
-        check_no_infinity(values)
-        chosen = x if rows is None else x.index_select(0, rows)
-        mixture = self.density.condition(chosen.flatten(1))
-        mean, variance = self.missing_moments(mixture, chosen.shape[1:])
-        offset = known if rows is None else known.index_select(0, rows)
-        # In place: mean is ours alone, and the largest tensor of the layer.
-        expected = self.activation(mean.add_(offset[:, None]), variance)
-        response = F.mix(mixture.weights, expected)
-        if rows is None:
-            return response
-        return self._activate(known).index_copy(0, rows, response)
-
-    def _activate(self, known: Tensor) -> Tensor:
-        out: Tensor = self.activation.known(known)
-        return out
+    values = without_nan(x)
+    check_no_infinity(values)
+    rows = None if branch_free() else incomplete_rows(x)
+    if rows is not None and rows.shape[0] == 0:
+        unused = [*density.parameters()] + ([] if indicator is None else [indicator])
+        return _touch(known(linear(values)), unused)
+    mixture = density.condition(x if rows is None else x.index_select(0, rows))
+    pairs, weights = mixture.pairs(prune)
+    mean = linear(mixture.completed(pairs))
+    if indicator is not None:
+        offset = functional.linear(mixture.cells.missing, indicator)
+        mean = mean + pairs.of_rows(offset)
+    variance = mixture.mapped_variance(linear, pairs)
+    if pairs.row is None:  # one axis for the pairs, as it is with some of them
+        mean, variance = mean.flatten(0, 1), variance.flatten(0, 1)
+    expected = (activation.second_moment if squared else activation)(mean, variance)
+    response = pairs.mix(weights, expected, mixture.log_weights.shape[0])
+    if rows is None:
+        return response
+    return known(linear(values)).index_copy(0, rows, response)
 
 
 def incomplete_rows(x: Tensor) -> Tensor | None:
     """Return the indices of rows with something missing, None for all rows."""
-    if torch.compiler.is_compiling():
-        return None  # they depend on the data; the expected way is right for all rows
     # One pass: a sum is finite unless something in it is not. A row whose sum merely
-    # overflows is among them, which is right for it too, and so is a row with an
-    # infinity, which is refused later.
-    doubtful = ~torch.isfinite(x.flatten(1).sum(1))
-    rows = doubtful.nonzero()[:, 0]
-    return None if len(rows) == len(x) else rows
+    # overflows is among them, which is right for it too.
+    rows = (~torch.isfinite(x.sum(1))).nonzero()[:, 0]
+    return None if len(rows) == len(x) > 0 else rows
+
+
+def _touch(out: Tensor, unused: list[nn.Parameter | Tensor]) -> Tensor:
+    """Let parameters that a complete batch does not need have gradients of zero.
+
+    Processes that train together wait for each other's gradients.
+    """
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        for parameter in unused:
+            if parameter.requires_grad:
+                out = out + 0.0 * parameter.sum()
+    return out
+
+
+def check_prune(prune: float) -> float:
+    """Return ``prune`` if it is at least 0 and below 1."""
+    fine = isinstance(prune, numbers.Real) and not isinstance(prune, bool)
+    if not fine or not math.isfinite(prune) or not 0 <= prune < 1:
+        msg = (
+            f"Got prune={prune!r}, but expected a number from 0 (exact) to below 1: "
+            f"the weight under which a component is left out."
+        )
+        raise ValueError(msg)
+    return float(prune)
 
 
 def check_density(density: object, n_features: int | None) -> MixtureDensity:
