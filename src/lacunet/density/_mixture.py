@@ -1,5 +1,6 @@
 """The density of the data as a trainable module: mixtures of Gaussians."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, Literal, Self
@@ -379,8 +380,8 @@ class GaussianMixtureDensity(MixtureDensity):
     def variances(self) -> Tensor:
         """Diagonal of "diag" covariances; of "factor" ones, the noise."""
         # A logarithm may run off; the density stays positive and finite all the same.
-        tiny = torch.finfo(self.log_variances.dtype).tiny
-        return finite_exp(self.log_variances).clamp_min(tiny)
+        smallest = math.log(torch.finfo(self.log_variances.dtype).tiny)
+        return self.log_variances.clamp(smallest, 80.0).exp()
 
     @property
     def covariances(self) -> Tensor:

@@ -50,9 +50,13 @@ class DiagComponents(NamedTuple):
 def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> Tensor:
     """Compute the log density of the observed cells, (batch, components)."""
     precisions = 1.0 / variances
+    logs = variances.log() + LOG_TWO_PI
+    if branch_free():
+        gaps = (cells.values[:, None] - means) * cells.present[:, None]
+        quadratic = (gaps.square() * precisions).sum(-1)
+        return -0.5 * (quadratic + cells.sum_tables(logs))
     weighted = means * precisions
     squares = weighted * means
-    logs = variances.log() + LOG_TWO_PI
     if cancels(squares):
         pairs = zip(means, precisions, strict=True)
         quadratic = torch.stack(
@@ -66,10 +70,10 @@ def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> T
 def cancels(squares: Tensor) -> bool:
     """Return whether squares are so large that their difference is lost to rounding.
 
-    Seldom: where components are very far apart for their size. Then differences are
+    Seldom: where components are very far away for their size. Then differences are
     squared, one component after the other, not squares subtracted in one product.
     """
-    if branch_free() or squares.numel() == 0:
+    if squares.numel() == 0:
         return False
     return float(squares.detach().amax()) * torch.finfo(squares.dtype).eps > 1e-7
 
@@ -78,11 +82,8 @@ def log_normal(
     cells: Cells, means: Tensor, variances: Tensor, gamma: Tensor | float = 0.0
 ) -> Tensor:
     """Compute log N(x_o; means, diag(variances) + gamma), (batch, components)."""
-    shift = means.detach().mean(0)
     wide = wide_dtype(means)
-    noise = variances.to(wide) + gamma
-    relative = means.to(wide) - shift.to(wide)
-    return diag_log_likelihood(widen(cells, shift), relative, noise)
+    return diag_log_likelihood(widen(cells), means.to(wide), variances.to(wide) + gamma)
 
 
 @dataclass(frozen=True, eq=False)

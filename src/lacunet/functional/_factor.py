@@ -23,6 +23,7 @@ from lacunet.functional._ops import (
     Cells,
     Patterns,
     WideCells,
+    branch_free,
     find_patterns,
     inverse_cholesky,
     log_det,
@@ -69,12 +70,11 @@ class FactorComponents(NamedTuple):
     def _posterior(
         self, cells: Cells, gamma: Tensor, patterns: Patterns
     ) -> tuple[Tensor, "FactorPosterior"]:
-        shift = self.means.detach().mean(0)
         wide = wide_dtype(self.means)
         return factor_posterior(
-            widen(cells, shift),
+            widen(cells),
             patterns,
-            means=self.means.to(wide) - shift.to(wide),
+            means=self.means.to(wide),
             loadings=self.loadings.to(wide),
             noise=self.variances.to(wide) + gamma,
         )
@@ -115,6 +115,9 @@ def factor_posterior(
 
 def _project(cells: WideCells, means: Tensor, weighted: Tensor) -> Tensor:
     """Project the observed residuals on the weighted loadings, (batch, c, rank)."""
+    if branch_free():
+        gaps = (cells.values[:, None] - means) * cells.present[:, None]
+        return torch.einsum("bkd,kdl->bkl", gaps, weighted)
     if cancels((weighted * means[..., None]).square()):
         pairs = zip(means, weighted, strict=True)
         return torch.stack(

@@ -1,6 +1,7 @@
 """The conditional mixture of a batch, whatever the covariances, and mixing over it."""
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
@@ -244,18 +245,16 @@ class ConditionalMixture(ABC):
             Components with a smaller weight for a row are left out, and the others'
             weights sum to one again. With 0, and in compiled or exported code, none is.
         """
-        weights = self.weights
-        n_rows, n_components = weights.shape
+        n_components = self.log_weights.shape[1]
         if prune == 0.0 or n_components == 1 or branch_free():
-            return ALL_PAIRS, weights
-        kept = weights.detach() >= min(prune, 1 / n_components)
-        row, component = kept.nonzero(as_tuple=True)
-        if len(row) == weights.numel():
-            return ALL_PAIRS, weights
+            return ALL_PAIRS, self.weights
+        left_out = self.log_weights.detach() < math.log(min(prune, 1 / n_components))
+        row, component = left_out.logical_not().nonzero(as_tuple=True)
+        if row.shape[0] == left_out.numel():
+            return ALL_PAIRS, self.weights
         pairs = Pairs(row, component)
-        chosen = pairs.of_both(weights)
-        total = weights.new_zeros(n_rows).index_add(0, row, chosen)
-        return pairs, chosen / total.index_select(0, row)
+        weights = self.log_weights.masked_fill(left_out, -torch.inf).softmax(1)
+        return pairs, pairs.of_both(weights)
 
     def completed(self, pairs: Pairs = ALL_PAIRS) -> Tensor:
         """Return rows with the missing cells at their means given the component."""

@@ -80,12 +80,11 @@ def wide_dtype(x: Tensor) -> torch.dtype:
     return torch.float32 if x.device.type == "mps" else torch.float64
 
 
-def widen(cells: Cells, shift: Tensor | float = 0.0) -> WideCells:
-    """Return the observed values relative to ``shift``, their squares and the mask."""
+def widen(cells: Cells) -> WideCells:
+    """Return the observed values, their squares and the mask."""
     dtype = wide_dtype(cells.values)
-    present = cells.observed.to(dtype)
-    values = (cells.values.to(dtype) - shift) * present
-    return WideCells(values, values.square(), present)
+    values = cells.values.to(dtype)
+    return WideCells(values, values.square(), cells.observed.to(dtype))
 
 
 def find_patterns(observed: Tensor) -> Patterns:

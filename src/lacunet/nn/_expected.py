@@ -61,13 +61,15 @@ def expected_map(
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
-    values = without_nan(x)
-    check_no_infinity(values)
-    rows = None if branch_free() else incomplete_rows(x)
+    rows, others = incomplete_rows(x)
     if rows is not None and rows.shape[0] == 0:
         unused = [*density.parameters()] + ([] if indicator is None else [indicator])
-        return _touch(known(linear(values)), unused)
-    mixture = density.condition(x if rows is None else x.index_select(0, rows))
+        return _touch(known(linear(x)), unused)
+    try:
+        mixture = density.condition(x if rows is None else x.index_select(0, rows))
+    except ValueError:
+        check_no_infinity(without_nan(x))  # which names the place in the whole batch
+        raise
     pairs, weights = mixture.pairs(prune)
     mean = linear(mixture.completed(pairs))
     if indicator is not None:
@@ -78,17 +80,29 @@ def expected_map(
         mean, variance = mean.flatten(0, 1), variance.flatten(0, 1)
     expected = (activation.second_moment if squared else activation)(mean, variance)
     response = pairs.mix(weights, expected, mixture.log_weights.shape[0])
-    if rows is None:
+    if rows is None or others is None:
         return response
-    return known(linear(values)).index_copy(0, rows, response)
+    of_others = known(linear(x.index_select(0, others)))
+    place = torch.empty_like(order := torch.cat((rows, others)))
+    place[order] = torch.arange(len(order), device=x.device)
+    return torch.cat((response, of_others)).index_select(0, place)
 
 
-def incomplete_rows(x: Tensor) -> Tensor | None:
-    """Return the indices of rows with something missing, None for all rows."""
+def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Return the indices of rows with something missing and those of the others.
+
+    None and None: all rows are taken to be incomplete, which is right for any.
+    """
+    if branch_free():
+        return None, None
     # One pass: a sum is finite unless something in it is not. A row whose sum merely
-    # overflows is among them, which is right for it too.
-    rows = (~torch.isfinite(x.sum(1))).nonzero()[:, 0]
-    return None if len(rows) == len(x) > 0 else rows
+    # overflows is among the incomplete ones, which is right for it too.
+    total = x.detach().sum(1)
+    doubtful = (total - total) != 0
+    rows = doubtful.nonzero()[:, 0]
+    if len(rows) == len(x) > 0:
+        return None, None
+    return rows, doubtful.logical_not().nonzero()[:, 0] if len(rows) else None
 
 
 def _touch(out: Tensor, unused: list[nn.Parameter | Tensor]) -> Tensor:
