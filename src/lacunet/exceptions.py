@@ -14,7 +14,7 @@ class LacunetError(Exception):
 
 
 class AdaptError(LacunetError, ValueError):
-    """Raised when adapt() cannot identify the first layer of a model."""
+    """Raised when adapt() cannot replace the first layer of a model."""
 
 
 class TableError(LacunetError, ValueError):
