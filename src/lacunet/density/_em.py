@@ -322,11 +322,11 @@ class FactorStep(Step[FactorComponents]):
             noise=components.variances,
         )
         total, responsibilities = normalise(components.log_weights + log_likelihood)
-        one = torch.ones_like(posterior.mean[..., :1])
-        factor = torch.cat((posterior.mean, one), -1)  # (rows, components, rank + 1)
-        covariance = posterior.root.mT @ posterior.root
+        mean = posterior.mean.permute(2, 1, 0)  # (rows, components, rank)
+        factor = torch.cat((mean, torch.ones_like(mean[..., :1])), -1)
+        root = posterior.root.movedim((2, 3), (1, 0))  # (patterns, components, l, l)
         square = factor[..., None] * factor[..., None, :]
-        square[..., :-1, :-1] += covariance[patterns.of_row]
+        square[..., :-1, :-1] += patterns.expand(root.mT @ root)
         square *= responsibilities[..., None, None]
         factor *= responsibilities[..., None]
         statistics = FactorStatistics(

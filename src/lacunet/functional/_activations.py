@@ -94,7 +94,7 @@ class _ExpectedReLU(torch.autograd.Function):
         floor = known_below(variance.dtype)
         zero = mean.new_zeros(())
         log_scale = mean.new_full((), -math.log(2.0 * math.sqrt(math.pi)))
-        for mean_, variance_, out_, cdf, slope in pieces:
+        for mean_, variance_, out_, twice_cdf, slope in pieces:
             known = None
             if not bool(variance_.amin() > floor):  # NaN too
                 known = variance_ <= floor
@@ -104,25 +104,29 @@ class _ExpectedReLU(torch.autograd.Function):
             if known is not None:
                 right = known & (mean_ > 0)
                 minus_z.masked_fill_(known, 100.0).masked_fill_(right, -100.0)
-            torch.erfc(minus_z, out=cdf).mul_(0.5)
+            torch.erfc(minus_z, out=twice_cdf)
             pdf = torch.addcmul(log_scale, minus_z, minus_z, value=-1.0).exp_()  # same
             # In the deep tail the terms cancel: rounding must not turn it negative.
-            torch.mul(root, pdf, out=out_).addcmul_(mean_, cdf).clamp_min_(0.0)
+            torch.mul(root, pdf, out=out_)
+            out_.addcmul_(mean_, twice_cdf, value=0.5).clamp_min_(0.0)
             if ctx.needs_input_grad[1]:
                 torch.div(pdf, root, out=slope)
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        mean, variance, cdf, slope = ctx.saved_tensors
+        mean, variance, twice_cdf, slope = ctx.saved_tensors
         (grad,) = grads
-        if torch.is_grad_enabled():
-            # A second derivative was asked for: operations that can be differentiated.
-            known, std = known_and_std(variance)
-            z = _standardize(mean, std)
-            cdf = torch.where(known, (mean > 0).to(mean.dtype), normal_cdf(z))
-            slope = torch.where(known, 0.0, normal_pdf(z) / (2.0 * std))
-        return grad * cdf, grad * slope if ctx.needs_input_grad[1] else None
+        if not torch.is_grad_enabled():
+            zero = mean.new_zeros(())
+            of_mean = torch.addcmul(zero, grad, twice_cdf, value=0.5)
+            return of_mean, grad * slope if ctx.needs_input_grad[1] else None
+        # A second derivative was asked for: operations that can be differentiated.
+        known, std = known_and_std(variance)
+        z = _standardize(mean, std)
+        cdf = torch.where(known, (mean > 0).to(mean.dtype), normal_cdf(z))
+        slope = torch.where(known, 0.0, normal_pdf(z) / (2.0 * std))
+        return grad * cdf, grad * slope
 
 
 def _standardize(distance: Tensor, std: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from lacunet.functional._ops import (
     find_patterns,
     inverse_cholesky,
     log_det,
+    small_inverse_cholesky,
     wide_dtype,
     widen,
 )
@@ -81,10 +82,13 @@ class FactorComponents(NamedTuple):
 
 
 class FactorPosterior(NamedTuple):
-    """The factors given what is observed: Normal(mean, root.T @ root)."""
+    """The factors given what is observed: Normal(mean, root.T @ root).
 
-    mean: Tensor  # (batch, components, rank)
-    root: Tensor  # (patterns, components, rank, rank)
+    Ranks come first and rows last: small matrices are best worked on side by side.
+    """
+
+    mean: Tensor  # (rank, components, batch)
+    root: Tensor  # (rank, rank, components, patterns)
 
 
 def factor_posterior(
@@ -96,36 +100,38 @@ def factor_posterior(
     noise: Tensor,
 ) -> tuple[Tensor, FactorPosterior]:
     """Compute log densities (batch, components) and the posterior of the factors."""
-    rank = loadings.shape[-1]
-    weighted = loadings / noise[..., None]  # (components, features, rank)
-    squares = (weighted[..., None] * loadings[:, :, None]).flatten(2)  # (c, f, l * l)
-    precision = torch.einsum(
-        "ud,kdm->ukm", patterns.observed.to(means.dtype), squares
-    ).unflatten(-1, (rank, rank))
-    identity = torch.eye(rank, dtype=means.dtype, device=means.device)
-    root = inverse_cholesky(precision + identity)
-    rows = root.index_select(0, patterns.of_row)  # (batch, components, rank, rank)
-    half = rows @ _project(cells, means, weighted)[..., None]
-    mean = (rows.mT @ half)[..., 0]
-    volume = log_det(root).index_select(0, patterns.of_row)
+    columns = loadings.movedim(-1, 0)  # (rank, components, features)
+    weighted = columns / noise
+    squares = columns[:, None] * weighted
+    precision = _over_rows(squares, patterns.observed.to(means.dtype))
+    identity = torch.eye(len(columns), dtype=means.dtype, device=means.device)
+    root = small_inverse_cholesky(precision + identity[..., None, None])
+    rows = patterns.expand(root, -1)  # (rank, rank, components, batch)
+    half = (rows * _project(cells, means, weighted)).sum(1)
+    mean = (rows * half[:, None]).sum(0)
+    volume = root.diagonal().log().sum(-1)  # minus half the log determinant
+    explained = 0.5 * half.square().sum(0) + patterns.expand(volume, -1)
     diagonal = diag_log_likelihood(cells, means, noise)
-    explained = 0.5 * half.square().sum((-2, -1))
-    return diagonal + explained - volume, FactorPosterior(mean, root)
+    return diagonal + explained.T, FactorPosterior(mean, root)
 
 
 def _project(cells: WideCells, means: Tensor, weighted: Tensor) -> Tensor:
-    """Project the observed residuals on the weighted loadings, (batch, c, rank)."""
+    """Project the observed residuals on the weighted loadings, (rank, c, batch)."""
     if branch_free():
         gaps = (cells.values[:, None] - means) * cells.present[:, None]
-        return torch.einsum("bkd,kdl->bkl", gaps, weighted)
-    if cancels((weighted * means[..., None]).square()):
-        pairs = zip(means, weighted, strict=True)
+        return torch.einsum("bkd,lkd->lkb", gaps, weighted)
+    shifted = weighted * means
+    if cancels(shifted.square()):
+        pairs = zip(means, weighted.unbind(1), strict=True)
         return torch.stack(
-            [(cells.values - cells.present * mean) @ w for mean, w in pairs], 1
+            [w @ (cells.values - cells.present * mean).T for mean, w in pairs], 1
         )
-    return torch.einsum("bd,kdl->bkl", cells.values, weighted) - torch.einsum(
-        "bd,kdl->bkl", cells.present, weighted * means[..., None]
-    )
+    return _over_rows(weighted, cells.values) - _over_rows(shifted, cells.present)
+
+
+def _over_rows(table: Tensor, rows: Tensor) -> Tensor:
+    """Multiply (*, features) and (rows, features) in one product, to (*, rows)."""
+    return (table.flatten(0, -2) @ rows.T).view(*table.shape[:-1], -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +144,14 @@ class FactorConditional(ConditionalMixture):
 
     def component_means(self) -> Tensor:  # noqa: D102
         loadings = self.components.loadings
-        explained = torch.einsum("kdl,bkl->bkd", loadings, self.posterior.mean)
+        explained = torch.einsum("kdl,lkb->bkd", loadings, self.posterior.mean)
         return self.components.means + explained
 
     def component_variances(self) -> Tensor:  # noqa: D102
-        half = self.posterior.root @ self.components.loadings.mT
+        root = self.posterior.root.movedim((2, 3), (1, 0))  # (patterns, c, l, l)
+        half = root @ self.components.loadings.mT
         spread = self.components.variances + half.square().sum(-2)
-        return spread.index_select(0, self.patterns.of_row)
+        return self.patterns.expand(spread)
 
     def mapped_variance(  # noqa: D102
         self, linear: LinearMap, pairs: Pairs = ALL_PAIRS
@@ -154,11 +161,15 @@ class FactorConditional(ConditionalMixture):
         missing = units.of_rows((~self.patterns.observed).to(dtype))
         loadings = units.of_components(self.components.loadings.mT)
         noise = units.of_components(self.components.variances)
-        pushed = linear.turn(missing[..., None, :] * loadings)  # (units, rank, *)
-        half = units.of_both(self.posterior.root) @ pushed.flatten(missing.ndim)
-        explained = half.square().sum(-2)
-        variance = linear.squared(missing * noise)
-        variance = variance + explained.view_as(variance)
+        root = self.posterior.root
+        if units.row is None or units.component is None:
+            root = root.movedim((2, 3), (-3, -4))
+        else:
+            both = units.component * root.shape[-1] + units.row
+            root = root.flatten(2).index_select(-1, both).movedim(-1, 0)
+            root = root.contiguous()
+        half = linear.turn(missing[..., None, :] * (root @ loadings))  # (u, rank, *)
+        variance = linear.squared(missing * noise) + half.square().sum(missing.ndim - 1)
         return variance if place is None else variance.index_select(0, place)
 
     def log_rbf(self, centres: Tensor, variances: Tensor) -> Tensor:  # noqa: D102
@@ -185,10 +196,10 @@ class FactorConditional(ConditionalMixture):
         squares = weighted[..., None] * loadings[..., None, :]
         stiffness = _sum_over_missing(missing, squares)  # (patterns, c, units, l, l)
         # In coordinates in which the factors have unit covariance.
-        prior = self.posterior.root.to(wide)[:, :, None]  # (patterns, c, 1, l, l)
+        prior = self.posterior.root.to(wide).movedim((2, 3), (1, 0))[:, :, None]
         identity = torch.eye(prior.shape[-1], dtype=wide, device=prior.device)
         root = inverse_cholesky(prior @ stiffness @ prior.mT + identity)
-        factor = self.posterior.mean.to(wide)[:, :, None, :, None]  # (b, c, 1, l, 1)
+        factor = self.posterior.mean.to(wide).permute(2, 1, 0)[:, :, None, :, None]
         response = stiffness[row] @ factor  # (batch, components, units, rank, 1)
         residual = pull[..., None] - response
         quadratic = (factor * (response - 2.0 * pull[..., None])).sum((-2, -1))
@@ -199,15 +210,15 @@ class FactorConditional(ConditionalMixture):
 
     @property
     def _noise_size(self) -> int:
-        return self.posterior.mean.shape[-1] + self.cells.values.shape[1]
+        return self.posterior.mean.shape[0] + self.cells.values.shape[1]
 
     def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
-        rank = self.posterior.mean.shape[-1]
+        rank = self.posterior.mean.shape[0]
         hidden, rest = noise[..., :rank], noise[..., rank:]
         rows = torch.arange(index.shape[1], device=index.device)  # (batch,)
-        root = self.posterior.root[self.patterns.of_row, index]
-        spread = root.mT @ hidden[..., None]  # (n, batch, rank, 1)
-        factor = self.posterior.mean[rows, index] + spread[..., 0]
+        root = self.posterior.root[:, :, index, self.patterns.of_row]
+        spread = (root * hidden.movedim(-1, 0)[:, None]).sum(0)  # (rank, n, batch)
+        factor = (self.posterior.mean[:, index, rows] + spread).movedim(0, -1)
         means = self.components.means[index]  # (n, batch, features)
         chosen = functional.one_hot(index, len(self.components.means)).to(factor.dtype)
         # One product for all rows: the factors of the other components are zero.

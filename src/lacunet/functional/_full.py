@@ -120,7 +120,7 @@ class _Batch(NamedTuple):
 
     def posterior(self) -> FullPosterior:
         """Work out every pattern once, those of about the same size together."""
-        observed, of_row = self.patterns
+        observed, of_row, _ = self.patterns
         rows = torch.arange(of_row.shape[0], device=of_row.device)
         n_features = observed.shape[1]
         if branch_free() or of_row.shape[0] == 0:

@@ -58,24 +58,34 @@ class Pairs(NamedTuple):
         place = self.row * tensor.shape[1] + self.component
         return tensor.flatten(0, 1).index_select(0, place)
 
-    def mix(self, weights: Tensor, values: Tensor, n_rows: int) -> Tensor:
-        """Average (pairs, *) over the components of each row, to (rows, *)."""
+    def mix(
+        self, weights: Tensor, values: Tensor, n_rows: int, rows: Tensor | None = None
+    ) -> Tensor:
+        """Average (pairs, *) over the components of each row, to (n_rows, *).
+
+        ``rows`` are the places of the rows; places without a row are 0.
+        """
         if self.row is None:
-            return mix(weights, values.view(*weights.shape, *values.shape[1:]))
+            mixed = mix(weights, values.view(*weights.shape, *values.shape[1:]))
+            if rows is None:
+                return mixed
+            out = values.new_zeros((n_rows, *values.shape[1:]))
+            return out.index_copy_(0, rows, mixed)
+        place = self.row if rows is None else rows.index_select(0, self.row)
         weighted = weights.view(-1, *(1,) * (values.ndim - 1)) * values
         out = values.new_zeros((n_rows, *values.shape[1:]))
-        return out.index_add(0, self.row, weighted)
+        return out.index_add_(0, place, weighted)
 
     def once_a_pattern(self, patterns: Patterns) -> tuple["Pairs", Tensor | None]:
         """Return pairs of pattern and component, and where each of these finds its own.
 
         Rows with the same mask share what does not depend on their values.
         """
+        if patterns.distinct:
+            return self, None
         if self.row is None or self.component is None:
             return self, patterns.of_row
         pattern = patterns.of_row.index_select(0, self.row)
-        if patterns.observed.shape[0] == patterns.of_row.shape[0]:
-            return Pairs(pattern, self.component), None
         n_patterns = patterns.observed.shape[0]
         keys, place = torch.unique(
             self.component * n_patterns + pattern, return_inverse=True

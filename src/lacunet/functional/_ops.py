@@ -54,6 +54,11 @@ class Patterns(NamedTuple):
 
     observed: Tensor  # (patterns, features) bool
     of_row: Tensor  # (batch,)
+    distinct: bool = False  # every row stands for itself
+
+    def expand(self, table: Tensor, axis: int = 0) -> Tensor:
+        """Give every row what its pattern has, along an axis."""
+        return table if self.distinct else table.index_select(axis, self.of_row)
 
 
 def without_nan(x: Tensor) -> Tensor:
@@ -91,8 +96,7 @@ def find_patterns(observed: Tensor) -> Patterns:
     """Find the distinct rows of a boolean mask of shape (batch, features)."""
     if branch_free():
         # The number of patterns depends on the data: each row is its own pattern.
-        rows = torch.arange(observed.shape[0], device=observed.device)
-        return Patterns(observed, rows)
+        return _every_row(observed)
     generator = torch.Generator("cpu").manual_seed(observed.shape[1])
     keys = torch.randint(
         -(2**62), 2**62, observed.shape[1:], generator=generator, device="cpu"
@@ -100,6 +104,8 @@ def find_patterns(observed: Tensor) -> Patterns:
     # One 64-bit word a row: sorting words is far cheaper than sorting rows.
     words = (observed * keys.to(observed.device)).sum(dim=1)
     distinct, index = torch.unique(words, return_inverse=True)
+    if len(distinct) > 0.75 * len(words):  # too few repeat to be worth the look-up
+        return _every_row(observed)
     first = torch.empty_like(distinct).scatter_(
         0, index, torch.arange(len(index), device=observed.device)
     )
@@ -107,6 +113,11 @@ def find_patterns(observed: Tensor) -> Patterns:
     if not torch.equal(patterns[index], observed):  # two masks with one word
         patterns, index = torch.unique(observed, dim=0, return_inverse=True)
     return Patterns(patterns, index)
+
+
+def _every_row(observed: Tensor) -> Patterns:
+    rows = torch.arange(observed.shape[0], device=observed.device)
+    return Patterns(observed, rows, distinct=True)
 
 
 def inverse_cholesky(matrix: Tensor) -> Tensor:
@@ -121,21 +132,31 @@ def inverse_cholesky(matrix: Tensor) -> Tensor:
     return out
 
 
+def small_inverse_cholesky(matrices: Tensor) -> Tensor:
+    """Do the same for matrices (n, n, *), up to 8 x 8 with passes over all at once."""
+    if branch_free() or len(matrices) > 8:
+        inverse = inverse_cholesky(matrices.movedim((0, 1), (-2, -1)))
+        return inverse.movedim((-2, -1), (0, 1))
+    out: Tensor = _SmallInverseCholesky.apply(matrices)  # type: ignore[no-untyped-call]
+    return out
+
+
 # Runtimes without a Cholesky decomposition take matrices up to this size.
 LARGEST_UNROLLED = 16
 
 
 def _unrolled(matrix: Tensor) -> Tensor:
-    """Border the inverse of the leading block, row after row."""
-    if matrix.shape[-1] == 0:
-        return matrix
-    inverse = matrix[..., :1, :1].rsqrt()
-    for j in range(1, matrix.shape[-1]):
-        half = inverse @ matrix[..., :j, j : j + 1]
-        corner = (matrix[..., j : j + 1, j : j + 1] - half.mT @ half).rsqrt()
-        row = torch.cat((-(half.mT @ inverse) * corner, corner), -1)
-        padded = torch.cat((inverse, torch.zeros_like(half)), -1)
-        inverse = torch.cat((padded, row), -2)
+    """Return inverse(L) by products alone, a column of L and a row of it at a time."""
+    cholesky, inverse = matrix[..., :0], matrix[..., :0, :]
+    for j in range(matrix.shape[-1]):
+        before = cholesky[..., j : j + 1, :]
+        column = matrix[..., j:, j : j + 1] - cholesky[..., j:, :] @ before.mT
+        corner = column[..., :1, :].rsqrt()
+        above = torch.zeros_like(matrix[..., :j, :1])
+        cholesky = torch.cat((cholesky, torch.cat((above, column * corner), -2)), -1)
+        zeros = torch.zeros_like(matrix[..., :1, :])
+        unit = torch.cat((zeros[..., :j], zeros[..., :1] + 1, zeros[..., j + 1 :]), -1)
+        inverse = torch.cat((inverse, (unit - before @ inverse) * corner), -2)
     return inverse
 
 
@@ -160,6 +181,43 @@ class _InverseCholesky(torch.autograd.Function):
         product = grads[0] @ inverse.mT
         symmetric = product.tril() + product.tril(-1).mT
         return -0.5 * (inverse.mT @ symmetric @ inverse)
+
+
+class _SmallInverseCholesky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrices: Tensor) -> Tensor:
+        cholesky, inverse = matrices.clone(), torch.zeros_like(matrices)
+        for j in range(len(matrices)):
+            column = cholesky[j:, j]
+            if j:
+                column = column - (cholesky[j:, :j] * cholesky[j, :j]).sum(1)
+            corner = column[0].rsqrt()
+            cholesky[j:, j] = column * corner
+            if j:
+                row = (cholesky[j, :j, None] * inverse[:j, :j]).sum(0)
+                inverse[j, :j] = row.mul_(-corner)
+            inverse[j, j] = corner
+        ctx.save_for_backward(inverse)
+        return inverse
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        inverse: Tensor = ctx.saved_tensors[0]
+        turned = inverse.transpose(0, 1)
+        product = _small_product(grads[0].contiguous(), turned)
+        identity = torch.eye(len(inverse), dtype=product.dtype, device=product.device)
+        half = torch.ones_like(identity).tril() - 0.5 * identity
+        lower = product * half.view(*half.shape, *(1,) * (product.ndim - 2))
+        symmetric = lower + lower.transpose(0, 1)
+        return -0.5 * _small_product(_small_product(turned, symmetric), inverse)
+
+
+def _small_product(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply matrices (n, n, *)."""
+    out = left[:, 0, None] * right[0]
+    for j in range(1, len(right)):
+        out.addcmul_(left[:, j, None], right[j])
+    return out
 
 
 def log_det(inverse: Tensor) -> Tensor:

@@ -79,13 +79,10 @@ def expected_map(
     if pairs.row is None:  # one axis for the pairs, as it is with some of them
         mean, variance = mean.flatten(0, 1), variance.flatten(0, 1)
     expected = (activation.second_moment if squared else activation)(mean, variance)
-    response = pairs.mix(weights, expected, mixture.log_weights.shape[0])
     if rows is None or others is None:
-        return response
-    of_others = known(linear(x.index_select(0, others)))
-    place = torch.empty_like(order := torch.cat((rows, others)))
-    place[order] = torch.arange(len(order), device=x.device)
-    return torch.cat((response, of_others)).index_select(0, place)
+        return pairs.mix(weights, expected, x.shape[0])
+    out = pairs.mix(weights, expected, x.shape[0], rows)
+    return out.index_copy_(0, others, known(linear(x.index_select(0, others))))
 
 
 def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
