@@ -549,3 +549,33 @@ def test_verbose_prints_the_likelihood(capsys):
     _, X = two_clusters()
     fitted("diag", X, verbose=1)
     assert "iteration 1: log likelihood" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("covariance_type", KINDS)
+def test_accelerated_em_climbs_in_fewer_iterations(covariance_type):
+    _, X = two_clusters(missing=0.4)
+    options = {"covariance_type": covariance_type, "tol": 1e-8, "max_iter": 2000}
+    plain, fast = (
+        IncompleteGaussianMixture(2, random_state=0, accelerate=way, **options).fit(X)
+        for way in (False, True)
+    )
+    assert fast.converged_
+    assert fast.n_iter_ < plain.n_iter_
+    assert fast.lower_bound_ > plain.lower_bound_ - 1e-5
+    assert np.diff(fast.lower_bounds_).min() > -1e-5
+
+
+def test_accelerated_em_finds_the_maximum_to_many_digits():
+    # There, the squared distances of all rows sum to the number of observed cells.
+    _, X = two_clusters(missing=0.5)
+    X = X[~np.isnan(X).all(1)]
+    mixture = IncompleteGaussianMixture(
+        covariance_type="full", accelerate=True, tol=1e-13, reg_covar=0, max_iter=600
+    ).fit(X)
+    mean, covariance = mixture.means_[0], mixture.covariances_[0]
+    total = 0.0
+    for row in X:
+        seen = ~np.isnan(row)
+        gap = row[seen] - mean[seen]
+        total += gap @ np.linalg.solve(covariance[np.ix_(seen, seen)], gap)
+    assert total == pytest.approx((~np.isnan(X)).sum(), rel=1e-6)

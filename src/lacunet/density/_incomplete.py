@@ -73,6 +73,9 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         Added to the diagonal of covariances.
     max_iter : int, default=100
         Most iterations of EM.
+    accelerate : bool, default=False
+        Extrapolate steps (SQUAREM): many times fewer iterations where much is missing
+        and ``tol`` is small. The likelihood does not fall either way.
     n_init : int, default=1
         Number of starts; the best result is kept.
     init_params : {"kmeans", "random"}, default="kmeans"
@@ -138,6 +141,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
         max_iter: int = 100,
+        accelerate: bool = False,
         n_init: int = 1,
         init_params: Literal["kmeans", "random"] = "kmeans",
         weights_init: Any = None,
@@ -154,6 +158,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         self.tol = tol
         self.reg_covar = reg_covar
         self.max_iter = max_iter
+        self.accelerate = accelerate
         self.n_init = n_init
         self.init_params = init_params
         self.weights_init = weights_init

@@ -178,6 +178,13 @@ class MixedStep(Step[MixedComponents]):
         )
         return MixedStatistics(gaussian, statistics.counts)
 
+    def leap(
+        self, zero: MixedComponents, one: MixedComponents, two: MixedComponents
+    ) -> MixedComponents:
+        """Extrapolate the numbers; probabilities take their step."""
+        leapt = self.gaussian.leap(zero.gaussian, one.gaussian, two.gaussian)
+        return two._replace(gaussian=leapt)
+
     def log_prior(self, components: MixedComponents) -> float:
         """Return the log likelihood of the pseudo-rows."""
         groups = components.log_probabilities.split(self.sizes, 1)

@@ -31,8 +31,8 @@ from lacunet.functional._ops import (
 )
 
 # Condition number of A with its diagonal scaled to one, times gamma beside the
-# variances: up to here, the inverse keeps half of the digits of double precision.
-_WELL_CONDITIONED = 1e8
+# variances: up to here, the inverse keeps as many digits as single precision has.
+_WELL_CONDITIONED = 1e9
 
 
 class FullComponents(NamedTuple):

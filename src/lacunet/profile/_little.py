@@ -1,18 +1,20 @@
 """Little's test of whether values are missing completely at random."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.utils import gen_batches
+from sklearn.exceptions import ConvergenceWarning
 
+from lacunet.density import IncompleteGaussianMixture
 from lacunet.profile._input import Floats, as_frame, kind_of, read_table, take
 from lacunet.profile._patterns import Patterns, find_patterns
 
 MAX_COLUMNS = 40
-MAX_CYCLES = 200  # of EM, of three steps each
-_SETTLED = 1e-11  # change of means and covariances of standardised columns
+MAX_STEPS = 600  # of EM
+_SETTLED = 1e-13  # gain of a row's log likelihood
 # Patterns times cubed columns, what an iteration of EM costs: some hundredths of a
 # second.
 MAX_COST = 1e7
@@ -146,16 +148,26 @@ def _run(table: Any, *, correct: bool = False) -> LittleTest | str:
             return "none of its columns is observed in two patterns"
         values = values / np.nanmax(np.abs(values), axis=0)  # or squares may overflow
         values = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
-        theta, converged = _fit(values, patterns)
-        independent = _find_independent(theta)
+        gaussian = IncompleteGaussianMixture(
+            covariance_type="full",
+            accelerate=True,
+            tol=_SETTLED,
+            reg_covar=_SINGULAR / 10,
+            max_iter=MAX_STEPS,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            gaussian.fit(values)
+        mean, covariance = gaussian.means_[0], gaussian.covariances_[0]
+        independent = _find_independent(covariance)
         if len(independent) == n_columns:
             break
         for j in set(range(n_columns)) - set(independent):
             left_out[kept[j]] = "follows from other columns"
         kept = [kept[j] for j in independent]
-    if not converged:
+    if not gaussian.converged_:
         return "EM did not converge: too few rows have the same columns observed"
-    statistic = _sum_distances(values - theta[0], theta[1:], patterns)
+    statistic = _sum_distances(values - mean, covariance, patterns)
     if correct:
         statistic *= (n_rows - 1) / n_rows
     return LittleTest(
@@ -182,79 +194,16 @@ def _why_not(column: Any) -> str:
     return "" if seen.nunique() > 1 else "constant"
 
 
-def _fit(X: Floats, patterns: Patterns) -> tuple[Floats, bool]:
-    """Fit one Gaussian by EM: the mean above the covariance, and whether it converged.
-
-    ``IncompleteGaussianMixture`` takes thousands of iterations where much is missing or
-    columns are collinear. Here the rows of a pattern are summed up only once, and steps
-    are extrapolated (SQUAREM, Varadhan and Roland 2008).
-    """
-    n, seen = patterns.counts.astype(np.float64), ~patterns.missing
-    means = np.zeros(seen.shape)
-    scatter = np.zeros((*seen.shape, seen.shape[1]))  # (patterns, columns, columns)
-    rows = np.split(np.argsort(patterns.of_row), np.cumsum(patterns.counts)[:-1])
-    for k, chosen in enumerate(rows):
-        filled = np.nan_to_num(X[chosen])
-        means[k] = filled.mean(axis=0)
-        scatter[k] = (filled - means[k]).T @ (filled - means[k])
-
-    def step(theta: Floats) -> tuple[float, Floats]:
-        """Return the log likelihood of a point, and where EM goes from there."""
-        mean, covariance = theta[0], theta[1:]
-        log_likelihood, first, second = 0.0, np.zeros_like(mean), covariance * n.sum()
-        for some in gen_batches(len(n), max(1, 2**20 // covariance.size)):
-            both = seen[some, :, None] & seen[some, None, :]
-            block = np.where(both, covariance, np.eye(len(mean)))
-            inverse = np.where(both, np.linalg.inv(block), 0.0)
-            gap = np.where(seen[some], means[some] - mean, 0.0)
-            about = n[some, None, None] * gap[:, :, None] * gap[:, None, :]
-            about += scatter[some]
-            log_likelihood -= n[some] @ np.linalg.slogdet(block)[1] / 2
-            log_likelihood -= (inverse * about).sum() / 2
-            gain = covariance @ inverse  # regression on the observed columns
-            first += n[some] @ (gain @ gap[:, :, None])[:, :, 0]
-            second += (gain @ about @ gain.transpose(0, 2, 1)).sum(axis=0)
-            second -= np.tensordot(n[some], gain, 1) @ covariance
-        shift = first / n.sum()
-        moved = second / n.sum() - np.outer(shift, shift)
-        return log_likelihood, np.vstack([mean + shift, (moved + moved.T) / 2])
-
-    theta = np.eye(seen.shape[1] + 1)[:, 1:]
-    for _ in range(MAX_CYCLES):
-        _, one = step(theta)
-        if not _is_regular(one):
-            return one, False
-        reached, two = step(one)
-        if np.abs(two - one).max() < _SETTLED or not _is_regular(two):
-            return two, True
-        first, second = one - theta, two - 2 * one + theta
-        length = max(1.0, float(np.linalg.norm(first) / np.linalg.norm(second)))
-        leap = theta + 2 * length * first + length**2 * second
-        theta = two
-        if _is_regular(leap):
-            likelihood, landed = step(leap)
-            theta = landed if likelihood >= reached else two
-    return theta, False
-
-
-def _find_independent(theta: Floats) -> list[int]:
+def _find_independent(covariance: Floats) -> list[int]:
     """Return the columns that are no linear combination of earlier ones."""
     found: list[int] = []
-    for j in range(theta.shape[1]):
-        if _is_regular(theta, [*found, j]):
+    for j in range(len(covariance)):
+        chosen = [*found, j]
+        block = covariance[np.ix_(chosen, chosen)]
+        std = np.sqrt(block.diagonal())
+        if np.linalg.eigvalsh(block / np.outer(std, std))[0] > _SINGULAR:
             found.append(j)
     return found
-
-
-def _is_regular(theta: Floats, chosen: Any = slice(None)) -> bool:
-    """Return whether no column is a linear combination of others."""
-    covariance = theta[1:][chosen][:, chosen]
-    variance = covariance.diagonal()
-    if not np.isfinite(variance).all() or variance.min() <= 0:
-        return False
-    std = np.sqrt(variance)
-    smallest = np.linalg.eigvalsh(covariance / np.outer(std, std))[0]
-    return bool(smallest > _SINGULAR)
 
 
 def _sum_distances(centred: Floats, covariance: Floats, patterns: Patterns) -> float:
