@@ -6,9 +6,20 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.masked import MaskedTensor
 
 _NO_LEVEL = -(2**40)  # below any sum over a group of columns
+
+
+def branch_free() -> bool:
+    """Return whether code may not look at data: compiled, traced, transformed."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+    )
 
 
 def check_floating(x: object, name: str = "x") -> Tensor:
@@ -67,10 +78,12 @@ def check_no_infinity(values: Tensor, name: str = "x") -> None:
             msg = f"Got an infinite value in {name}, but expected finite ones, or NaN."
             torch._assert_async(torch.isfinite(values).all(), msg)
         return
+    if torch._C._get_tracing_state() is not None:
+        return
+    while torch._C._functorch.is_functorch_wrapped_tensor(values):
+        values = torch._C._functorch.get_unwrapped(values)
     # The sum of finite numbers is finite unless it overflows: one cheap pass.
-    if torch._C._functorch.peek_interpreter_stack() is not None or math.isfinite(
-        values.detach().sum()
-    ):
+    if math.isfinite(values.detach().sum()):
         return
     infinite = torch.isinf(values)
     if bool(infinite.any()):
@@ -172,7 +185,7 @@ def check_sizes(sizes: object) -> tuple[int, ...]:
 
 def check_levels(x: Tensor, n_numeric: int, sizes: Sequence[int]) -> None:
     """Refuse groups of ``x`` that are neither one-hot nor missing altogether."""
-    if torch.compiler.is_compiling() or not sizes:
+    if branch_free() or not sizes:
         return
     levels = x[:, n_numeric:].detach()
     count = torch.tensor(sizes, device=x.device)

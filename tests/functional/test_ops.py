@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
+from lacunet._validation import branch_free
 from lacunet.functional._ops import (
     _by_solve,
     _unrolled,
-    branch_free,
     inverse_cholesky,
     log_det,
 )

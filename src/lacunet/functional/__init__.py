@@ -46,7 +46,6 @@ from lacunet.functional._moments import Affine as Affine
 from lacunet.functional._moments import Convolution as Convolution
 from lacunet.functional._ops import Cells as Cells
 from lacunet.functional._ops import WideCells as WideCells
-from lacunet.functional._ops import branch_free as branch_free
 from lacunet.functional._ops import find_patterns as find_patterns
 from lacunet.functional._ops import split_cells as split_cells
 from lacunet.functional._ops import wide_dtype as wide_dtype

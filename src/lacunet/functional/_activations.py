@@ -13,8 +13,8 @@ from numpy.polynomial import hermite_e
 from torch import Tensor
 from torch.nn import functional
 
+from lacunet._validation import branch_free
 from lacunet.functional._ops import (
-    branch_free,
     known_and_std,
     known_below,
     normal_cdf,

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from lacunet._validation import (
+    branch_free,
     check_floating,
     check_gamma,
     check_levels,
@@ -105,7 +106,7 @@ def prepare(
     check_same_dtype(x, components.means)
     if isinstance(components, MixedComponents):
         check_levels(x, components.n_numeric, components.sizes)
-    if not torch.compiler.is_compiling():
+    if not branch_free():
         check_gamma(gamma, components.means.shape[1])
     noise = torch.as_tensor(gamma, dtype=x.dtype, device=x.device)
     return split_cells(x), noise
@@ -142,7 +143,7 @@ def check_gaussian(components: GaussianComponents, fewest_features: int = 1) -> 
         check_shape(components.covariances, square, "covariances")
         return
     check_shape(components.variances, shape, "variances")
-    if not torch.compiler.is_compiling() and not bool((components.variances > 0).all()):
+    if not branch_free() and not bool((components.variances > 0).all()):
         msg = "Got variances that are not all positive, but expected them to be."
         raise ValueError(msg)
 
@@ -168,7 +169,7 @@ def check_mixed(components: MixedComponents) -> None:
     if components.n_numeric + sum(sizes) == 0:
         msg = "Got components without a column, but expected at least one."
         raise ValueError(msg)
-    if torch.compiler.is_compiling():
+    if branch_free():
         return
     for group in log_probabilities.split(sizes, 1):
         if not bool(((group.exp().sum(1) - 1.0).abs() < 1e-3).all()):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from lacunet._validation import branch_free
 from lacunet.functional._mixture import (
     ALL_PAIRS,
     ConditionalMixture,
@@ -16,7 +17,6 @@ from lacunet.functional._ops import (
     LOG_TWO_PI,
     Cells,
     WideCells,
-    branch_free,
     wide_dtype,
     widen,
 )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lacunet._validation import branch_free
 from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
 from lacunet.functional._mixture import (
     ALL_PAIRS,
@@ -23,7 +24,6 @@ from lacunet.functional._ops import (
     Cells,
     Patterns,
     WideCells,
-    branch_free,
     find_patterns,
     inverse_cholesky,
     log_det,

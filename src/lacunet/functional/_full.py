@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from lacunet._validation import branch_free
 from lacunet.functional._diag import log_normal
 from lacunet.functional._mixture import (
     ALL_PAIRS,
@@ -23,7 +24,6 @@ from lacunet.functional._ops import (
     LOG_TWO_PI,
     Cells,
     Patterns,
-    branch_free,
     find_patterns,
     inverse_cholesky,
     log_det,

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from lacunet._validation import check_positive_int
-from lacunet.functional._ops import Cells, Patterns, branch_free, wide_dtype
+from lacunet._validation import branch_free, check_positive_int
+from lacunet.functional._ops import Cells, Patterns, wide_dtype
 
 
 class LinearMap(Protocol):

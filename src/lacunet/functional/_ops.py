@@ -5,19 +5,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from lacunet._validation import check_no_infinity
-
-
-def branch_free() -> bool:
-    """Return whether code may not look at data: compiled, traced, transformed."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._functorch.peek_interpreter_stack() is not None
-        or forward_ad._current_level >= 0
-    )
+from lacunet._validation import branch_free, check_no_infinity
 
 
 class Cells(NamedTuple):
@@ -126,8 +115,16 @@ def inverse_cholesky(matrix: Tensor) -> Tensor:
     Its gradient takes products only, no solves.
     """
     if branch_free():
-        small = matrix.shape[-1] <= LARGEST_UNROLLED
-        return _unrolled(matrix) if small else _by_solve(matrix)
+        if (size := matrix.shape[-1]) <= LARGEST_UNROLLED:
+            return _unrolled(matrix)
+        if torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export():
+            msg = (
+                f"Got covariances to invert over {size} columns (or factors), but "
+                f"expected at most {LARGEST_UNROLLED}: ONNX has no Cholesky "
+                f"decomposition. Use a density of covariance_type 'factor' or 'diag'."
+            )
+            raise ValueError(msg)
+        return _by_solve(matrix)
     out: Tensor = _InverseCholesky.apply(matrix)  # type: ignore[no-untyped-call]
     return out
 

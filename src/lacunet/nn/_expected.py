@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from lacunet._validation import check_no_infinity, check_same_dtype
+from lacunet._validation import branch_free, check_no_infinity, check_same_dtype
 from lacunet.density import GaussianMixtureDensity, MixtureDensity
-from lacunet.functional import LinearMap, branch_free, without_nan
+from lacunet.functional import LinearMap, without_nan
 from lacunet.nn._activation import ExpectedActivation
 
 # Components of smaller weight are left out by default: outputs move by some 1e-5.
@@ -111,7 +111,7 @@ def _touch(out: Tensor, unused: list[nn.Parameter | Tensor]) -> Tensor:
     if distributed.is_available() and distributed.is_initialized():
         for parameter in unused:
             if parameter.requires_grad:
-                out = out + 0.0 * parameter.sum()
+                out = out + (0.0 * parameter).sum()
     return out
 
 
