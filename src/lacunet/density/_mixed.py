@@ -146,18 +146,26 @@ class MixedMixtureDensity(MixtureDensity):
         self.level_logits = nn.Parameter(like.new_empty(n_components, sum(self.sizes)))
         self.log_level_gamma = None
         if level_gamma is not None:
-            self.log_level_gamma = nn.Parameter(finite_log(level_gamma.to(like)))
+            start = level_gamma.detach().to("cpu", like.dtype)
+            self._log_level_gamma_start = finite_log(start)
+            self.log_level_gamma = nn.Parameter(like.new_empty(len(start)))
         self._reset_levels(generator)
         self.set_trainable(trainable)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Start with equal weights, random means and nearly equal probabilities."""
+        """Start with equal weights, random means and nearly equal probabilities.
+
+        ``gamma`` is again what the constructor was given.
+        """
         self.gaussian.reset_parameters(generator)
         self._reset_levels(generator)
 
+    @torch.no_grad()
     def _reset_levels(self, generator: torch.Generator | None) -> None:
         # Not all equal: components without numbers could never be separated.
         nn.init.normal_(self.level_logits, std=0.1, generator=generator)
+        if self.log_level_gamma is not None:
+            self.log_level_gamma.copy_(self._log_level_gamma_start)
 
     @classmethod
     def from_components(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from lacunet import functional as F  # noqa: N812
-from lacunet._validation import check_batch, check_dtype, check_positive_int
+from lacunet._validation import check_batch, check_dtype, check_positive_int, hide
 from lacunet.density import MixtureDensity
 from lacunet.nn._expected import check_density, full_precision
 
@@ -82,9 +82,18 @@ class ExpectedRBF(nn.Module):
         tiny = torch.finfo(self.log_variances.dtype).tiny
         return self.log_variances.exp().clamp_min(tiny)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the expected response of every unit to every row of ``x``."""
-        rows = check_batch(x, self.in_features).reshape(-1, self.in_features)
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the expected response of every unit to every row of ``x``.
+
+        Parameters
+        ----------
+        x : Tensor of shape (*, in_features)
+            NaN marks a missing value.
+        mask : Tensor of bool of shape (*, in_features), optional
+            False marks a value that is missing too, whatever stands in ``x``.
+        """
+        hidden = hide(check_batch(x, self.in_features), mask)
+        rows = hidden.reshape(-1, self.in_features)
         with full_precision(rows, self.centres) as batch:
             out = F.expected_rbf(
                 self.density.condition(batch),
