@@ -1,6 +1,7 @@
 """What the formulas are made of: a batch taken apart, products, the normal."""
 
 import math
+import sys
 from typing import Any, NamedTuple
 
 import torch
@@ -115,13 +116,16 @@ def inverse_cholesky(matrix: Tensor) -> Tensor:
     Its gradient takes products only, no solves.
     """
     if branch_free():
-        if (size := matrix.shape[-1]) <= LARGEST_UNROLLED:
+        size = matrix.shape[-1]
+        for_onnx = torch.compiler.is_exporting() and _exporting_to_onnx()
+        if size <= (LARGEST_IN_ONNX if for_onnx else LARGEST_UNROLLED):
             return _unrolled(matrix)
-        if torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export():
+        if for_onnx:
             msg = (
-                f"Got covariances to invert over {size} columns (or factors), but "
-                f"expected at most {LARGEST_UNROLLED}: ONNX has no Cholesky "
-                f"decomposition. Use a density of covariance_type 'factor' or 'diag'."
+                f"Got covariances of {size} columns (or factors) to export, but "
+                f"expected at most {LARGEST_IN_ONNX}: ONNX has no Cholesky "
+                f"decomposition. Use covariance_type='factor' with fewer factors, or "
+                f"'diag'; or torch.export, which has no such limit."
             )
             raise ValueError(msg)
         return _by_solve(matrix)
@@ -138,8 +142,16 @@ def small_inverse_cholesky(matrices: Tensor) -> Tensor:
     return out
 
 
-# Runtimes without a Cholesky decomposition take matrices up to this size.
+# Up to this size compiled code is no larger than it has to be for the rest.
 LARGEST_UNROLLED = 16
+# ONNX has products only: half a second and 10 kB a column.
+LARGEST_IN_ONNX = 64
+
+
+def _exporting_to_onnx() -> bool:
+    # Not torch.onnx.is_in_onnx_export: strict export takes that to be False.
+    flags = sys.modules.get("torch.onnx._internal.exporter._flags")
+    return getattr(flags, "_is_onnx_exporting", False)
 
 
 def _unrolled(matrix: Tensor) -> Tensor:

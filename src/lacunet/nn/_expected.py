@@ -97,7 +97,10 @@ def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
     total = x.detach().sum(1)
     doubtful = (total - total) != 0
     rows = doubtful.nonzero()[:, 0]
-    if len(rows) == len(x) > 0:
+    n_others = len(x) - len(rows)
+    # Where nothing is missing the expectation is the activation, but for 1e-8 in some.
+    few = 0 if x.dtype == torch.float64 else len(x) // 16
+    if len(rows) and n_others <= few:
         return None, None
     return rows, doubtful.logical_not().nonzero()[:, 0] if len(rows) else None
 

@@ -229,7 +229,7 @@ class ExpectedLinear(nn.Module):
                 indicator=self.indicator_weight,
                 prune=self.prune,
             )
-        return out.view(*x.shape[:-1], self.out_features)
+        return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)
 
     def extra_repr(self) -> str:  # noqa: D102
         return (

@@ -101,7 +101,7 @@ class ExpectedRBF(nn.Module):
                 self.variances,
                 normalise=self.normalise,
             )
-        return out.view(*x.shape[:-1], self.units)
+        return out if x.ndim == 2 else out.view(*x.shape[:-1], self.units)
 
     def extra_repr(self) -> str:  # noqa: D102
         return (
