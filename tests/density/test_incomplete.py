@@ -13,7 +13,8 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.density._em import BLOCK_BUDGET, STEPS
+from lacunet.density._em import BLOCK_BUDGET, STEPS, split_blocks
+from lacunet.functional import split_cells
 
 
 def two_clusters(n=400, *, missing=0.3, seed=0):
@@ -579,3 +580,19 @@ def test_accelerated_em_finds_the_maximum_to_many_digits():
         gap = row[seen] - mean[seen]
         total += gap @ np.linalg.solve(covariance[np.ix_(seen, seen)], gap)
     assert total == pytest.approx((~np.isnan(X)).sum(), rel=1e-6)
+
+
+def test_blocks_of_full_covariances_are_bounded_in_memory():
+    rng = np.random.RandomState(0)
+    X = rng.randn(6000, 40)
+    X[rng.rand(*X.shape) < 0.3] = np.nan
+    cells = split_cells(torch.from_numpy(X))
+    mixture = IncompleteGaussianMixture(2, covariance_type="full")
+    blocks = split_blocks(mixture, cells, 40)
+    assert sum(len(block.values) for block in blocks) == 6000
+    for block in blocks:
+        n_missing = int((~block.observed).sum(1).max())
+        numbers = 2 * len(block.values) * (n_missing**2 + 40)
+        assert numbers < BLOCK_BUDGET
+        whole = 2 * len(block.values) * 40**2  # if covariances are nearly singular
+        assert whole < 8 * BLOCK_BUDGET
