@@ -129,7 +129,7 @@ def test_a_model_is_two_files(model):
     names = sorted(file.name for file in model.iterdir())
     assert names == ["model.json", "model.safetensors"]
     record = json.loads((model / "model.json").read_text())
-    assert (record["format"], record["library"]) == (1, "lacunet")
+    assert (record["format"], record["library"]) == (2, "lacunet")
     data = (model / "model.safetensors").read_bytes()
     assert record["sha256"]["tensors"] == hashlib.sha256(data).hexdigest()
 
