@@ -87,7 +87,7 @@ class Block(NamedTuple):
 
     def spread_out(self, values: Tensor, n_features: int) -> Tensor:
         """Put (rows, *, size) at their columns, with 0 at the others."""
-        index = self.columns.index_select(0, self.patterns.of_row)
+        index = self.patterns.expand(self.columns)
         index = index.view(values.shape[0], *(1,) * (values.ndim - 2), values.shape[-1])
         out = values.new_zeros((*values.shape[:-1], n_features))
         return out.scatter(-1, index.expand_as(values), values)
@@ -120,7 +120,7 @@ class _Batch(NamedTuple):
 
     def posterior(self) -> FullPosterior:
         """Work out every pattern once, those of about the same size together."""
-        observed, of_row, _ = self.patterns
+        observed, of_row, distinct = self.patterns
         rows = torch.arange(of_row.shape[0], device=of_row.device)
         n_features = observed.shape[1]
         if branch_free() or of_row.shape[0] == 0:
@@ -139,7 +139,7 @@ class _Batch(NamedTuple):
             new_name = torch.empty_like(n_missing)
             new_name[chosen] = torch.arange(len(chosen), device=rows.device)
             some = rows[sizes[of_row] == size]
-            patterns = Patterns(observed[chosen], new_name[of_row[some]])
+            patterns = Patterns(observed[chosen], new_name[of_row[some]], distinct)
             columns, counts = missing_first[chosen], n_missing[chosen]
             most, fewest = int(counts.max()), int(counts.min())
             if root is not None and most <= n_features - fewest:
@@ -185,7 +185,7 @@ class _Batch(NamedTuple):
         pull = torch.einsum("bkd,kde->bke", residual, precision)
         half, moved = _solve(inner, inner, patterns, pull, columns, missing)
         quadratic = (residual * pull).sum(-1) - half.square().sum(-1)
-        volume = log_det(inner).index_select(0, patterns.of_row) + log_det(root)
+        volume = patterns.expand(log_det(inner)) + log_det(root)
         both = missing[:, None, :, None] & missing[:, None, None, :]
         noise = self.noise[columns].diag_embed()[:, None]
         covariance = torch.where(both, inner.mT @ inner - noise, 0.0)
@@ -204,7 +204,7 @@ class _Batch(NamedTuple):
         residual = self.residual.index_select(0, rows)
         half, moved = _solve(root, explained, patterns, residual, columns, present)
         quadratic = half.square().sum(-1)
-        volume = log_det(root).index_select(0, patterns.of_row)
+        volume = patterns.expand(log_det(root))
         missing = ~patterns.observed
         both = missing[:, None, :, None] & missing[:, None, None, :]
         covariance = torch.where(both, self.covariances - explained.mT @ explained, 0.0)
@@ -218,7 +218,7 @@ class _Batch(NamedTuple):
         self, quadratic: Tensor, volume: Tensor, patterns: Patterns
     ) -> Tensor:
         n_observed = patterns.observed.sum(1, dtype=quadratic.dtype)
-        constant = n_observed.index_select(0, patterns.of_row)[:, None] * LOG_TWO_PI
+        constant = patterns.expand(n_observed)[:, None] * LOG_TWO_PI
         return -0.5 * (quadratic + constant) - volume
 
 
@@ -242,10 +242,12 @@ def _solve(
     real: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Compute ``root @ row`` and ``other.T`` of that, for the columns of each row."""
-    of_row = patterns.of_row
-    index = columns.index_select(0, of_row)[:, None].expand(-1, rows.shape[1], -1)
-    chosen = rows.gather(-1, index) * real.index_select(0, of_row)[:, None]
-    groups = _group_rows(of_row, root.shape[0])
+    index = patterns.expand(columns)[:, None].expand(-1, rows.shape[1], -1)
+    chosen = rows.gather(-1, index) * patterns.expand(real)[:, None]
+    if patterns.distinct:
+        half = root @ chosen[..., None]
+        return half[..., 0], (other.mT @ half)[..., 0]
+    groups = _group_rows(patterns.of_row, root.shape[0])
     if groups.capacity > 1:
         root, other = root[groups.owner], other[groups.owner]
     half = root @ groups.gather(chosen)
@@ -277,7 +279,7 @@ class _Groups(NamedTuple):
 def _group_rows(index: Tensor, n_patterns: int) -> _Groups:
     """Deal rows into groups of one pattern and equal size, at most twice the space."""
     n_rows = index.shape[0]
-    if branch_free() or n_patterns == n_rows:
+    if n_patterns == n_rows:
         return _Groups(index, torch.arange(n_patterns, device=index.device), 1)
     capacity = -(-n_rows // n_patterns)
     counts = torch.bincount(index, minlength=n_patterns)
@@ -306,7 +308,7 @@ class FullConditional(ConditionalMixture):
         variances = []
         for block in self.posterior.blocks:
             diagonal = block.covariance.diagonal(dim1=-2, dim2=-1)
-            rows = diagonal.index_select(0, block.patterns.of_row)
+            rows = block.patterns.expand(diagonal)
             variances.append(block.spread_out(rows, self.cells.values.shape[1]))
         variance = self.posterior.by_row(variances).clamp_min(0.0)
         return variance.to(self.cells.values.dtype)
