@@ -105,7 +105,8 @@ class _ExpectedReLU(torch.autograd.Function):
                 right = known & (mean_ > 0)
                 minus_z.masked_fill_(known, 100.0).masked_fill_(right, -100.0)
             torch.erfc(minus_z, out=twice_cdf)
-            pdf = torch.addcmul(log_scale, minus_z, minus_z, value=-1.0).exp_()  # same
+            torch.addcmul(log_scale, minus_z, minus_z, value=-1.0, out=minus_z)
+            pdf = minus_z.exp_()  # over the same
             # In the deep tail the terms cancel: rounding must not turn it negative.
             torch.mul(root, pdf, out=out_)
             out_.addcmul_(mean_, twice_cdf, value=0.5).clamp_min_(0.0)

@@ -49,22 +49,21 @@ class DiagComponents(NamedTuple):
 
 def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> Tensor:
     """Compute the log density of the observed cells, (batch, components)."""
-    precisions = 1.0 / variances
-    logs = variances.log() + LOG_TWO_PI
+    half = -0.5 / variances
+    logs = -0.5 * (variances.log() + LOG_TWO_PI)
     if branch_free():
         gaps = (cells.values[:, None] - means) * cells.present[:, None]
-        quadratic = (gaps.square() * precisions).sum(-1)
-        return -0.5 * (quadratic + cells.sum_tables(logs))
-    weighted = means * precisions
+        return (gaps.square() * half).sum(-1) + cells.sum_tables(logs)
+    weighted = half * means
     squares = weighted * means
     if cancels(squares):
-        pairs = zip(means, precisions, strict=True)
-        quadratic = torch.stack(
-            [(cells.values - cells.present * m).square() @ p for m, p in pairs], -1
-        )
-        return -0.5 * (quadratic + cells.sum_tables(logs))
-    quadratic = cells.squares @ precisions.T - 2.0 * (cells.values @ weighted.T)
-    return -0.5 * (quadratic + cells.sum_tables(squares + logs))
+        pairs = zip(means, half, strict=True)
+        quadratic = [(cells.values - cells.present * m).square() @ h for m, h in pairs]
+        return torch.stack(quadratic, -1) + cells.sum_tables(logs)
+    crossed = torch.addmm(
+        cells.sum_tables(squares + logs), cells.values, weighted.T, alpha=-2.0
+    )
+    return torch.addmm(crossed, cells.squares, half.T)
 
 
 def cancels(squares: Tensor) -> bool:
@@ -75,7 +74,7 @@ def cancels(squares: Tensor) -> bool:
     """
     if squares.numel() == 0:
         return False
-    return float(squares.detach().amax()) * torch.finfo(squares.dtype).eps > 1e-7
+    return float(squares.detach().abs().amax()) * torch.finfo(squares.dtype).eps > 1e-7
 
 
 def log_normal(
