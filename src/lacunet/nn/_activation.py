@@ -154,13 +154,15 @@ class ExpectedActivation(nn.Module):
 
     def second_moment(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Return the expected square of the activation of Normal(mean, variance)."""
-        if isinstance(self.known, nn.ReLU):
+        kind = _torch_class(self.known)
+        if kind is nn.ReLU:
             return expected.expected_relu_squared(mean, variance)
-        if isinstance(self.known, nn.LeakyReLU):
+        if kind is nn.LeakyReLU:
+            slope = self.known.negative_slope  # type: ignore[attr-defined]
             return expected.expected_leaky_relu_squared(
-                mean, variance, negative_slope=self.known.negative_slope
+                mean, variance, negative_slope=slope
             )
-        if isinstance(self.known, nn.Identity):
+        if kind is nn.Identity:
             return expected.expected_identity_squared(mean, variance)
         return expected.expected_function(
             lambda z: self.known(z).square(), mean, variance
@@ -219,11 +221,24 @@ def _check_elementwise(module: nn.Module) -> None:
 
 def expectation_of(known: Callable[[Tensor], Tensor]) -> Expectation:
     """Return the expectation of a function of known values."""
-    if isinstance(known, nn.Module) and type(known) in _MODULES:
-        return _MODULES[type(known)](known)
+    kind = _torch_class(known)
+    if kind is not None:
+        return _MODULES[kind](known)
     exact: dict[Any, Expectation] = {
         torch.erf: expected.expected_erf,
         torch.sin: expected.expected_sin,
         torch.cos: expected.expected_cos,
     }
     return exact.get(known, partial(expected.expected_function, known))
+
+
+def _torch_class(known: object) -> type[nn.Module] | None:
+    """Return the class of torch's whose forward this is: its own, or inherited.
+
+    Torch wraps the modules that it exports in subclasses, some of them.
+    """
+    for kind in type(known).__mro__:
+        if kind in _MODULES:
+            same = getattr(type(known), "forward", None) is kind.forward
+            return kind if same else None
+    return None
