@@ -39,6 +39,9 @@ def pages_with_blocks():
     return [page for page in pages if python_blocks(page.read_text("utf-8"))]
 
 
+# Of torch's own modules, when it imports its exporters.
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
 @pytest.mark.parametrize("page", [README, *pages_with_blocks()], ids=lambda p: p.name)
 def test_code_blocks_run_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

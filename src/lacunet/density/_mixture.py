@@ -298,7 +298,8 @@ class GaussianMixtureDensity(MixtureDensity):
         self.logits.copy_(components.log_weights)
         self.means.copy_(components.means)
         if isinstance(components, FullComponents):
-            factor = torch.linalg.cholesky(components.covariances)
+            wide = wide_dtype(components.covariances)  # half precision has no Cholesky
+            factor = torch.linalg.cholesky(components.covariances.to(wide))
             diagonal = factor.diagonal(dim1=-2, dim2=-1)
             self.raw_cholesky.copy_(factor.tril(-1) + diagonal.log().diag_embed())
         else:
