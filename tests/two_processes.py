@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import tempfile
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,9 +33,10 @@ def largest_differences(cases):
         context = multiprocessing.start_processes(
             _train, (folder, cases), nprocs=2, join=False, start_method="spawn"
         )
+        end = time.monotonic() + 2 * SECONDS
         try:
-            while not context.join(timeout=SECONDS):
-                pass
+            while not context.join(timeout=1.0):  # raises if one of them failed
+                assert time.monotonic() < end, "the processes hang"
         finally:
             for process in context.processes:
                 process.kill()

@@ -665,6 +665,7 @@ def test_large_values_leave_gradients_finite(kind, size):
             assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
 
 
-def test_outputs_stay_finite_however_large_the_values():
-    layer = make_layer("diag", torch.float32)
-    assert torch.isfinite(layer(1e37 * make_rows("diag", 33, torch.float32))).all()
+@pytest.mark.parametrize("kind", ["diag", "factor", "full"])
+def test_outputs_stay_finite_however_large_the_values(kind):
+    layer = make_layer(kind, torch.float32)
+    assert torch.isfinite(layer(1e37 * make_rows(kind, 33, torch.float32))).all()
