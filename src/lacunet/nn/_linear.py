@@ -50,8 +50,8 @@ class ExpectedLinear(nn.Module):
         can speak. It starts at zero.
     prune : float, default=1e-3
         Components whose weight for a row is smaller are left out for it, and the
-        others' weights sum to one again: a few times faster where components are
-        distinct, at an error of about 1e-5. 0 is exact, and so is compiled code.
+        others' weights sum to one again: several times faster where components are
+        distinct. 0 is exact, and so is compiled code.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     device, dtype : optional
