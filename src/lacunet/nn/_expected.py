@@ -15,8 +15,8 @@ from lacunet.density import GaussianMixtureDensity, MixtureDensity
 from lacunet.functional import LinearMap, without_nan
 from lacunet.nn._activation import ExpectedActivation
 
-# Components of smaller weight are left out by default: no more is missing from the mean,
-# and outputs moved by 2e-4 at most in the cases of the benchmark.
+# By default, components of smaller weight are left out. In the cases of the benchmark,
+# outputs moved by 2e-4 of the largest at most.
 PRUNE = 1e-3
 
 
