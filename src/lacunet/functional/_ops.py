@@ -158,14 +158,16 @@ def _unrolled(matrix: Tensor) -> Tensor:
     """Return inverse(L) by products alone, a column of L and a row of it at a time."""
     cholesky, inverse = matrix[..., :0], matrix[..., :0, :]
     for j in range(matrix.shape[-1]):
-        before = cholesky[..., j : j + 1, :]
-        column = matrix[..., j:, j : j + 1] - cholesky[..., j:, :] @ before.mT
+        column, zeros = matrix[..., j:, j : j + 1], torch.zeros_like(matrix[..., :1, :])
+        row = torch.cat((zeros[..., :j], zeros[..., :1] + 1, zeros[..., j + 1 :]), -1)
+        if j:  # a product over nothing is undefined in some runtimes
+            before = cholesky[..., j : j + 1, :]
+            column = column - cholesky[..., j:, :] @ before.mT
+            row = row - before @ inverse
         corner = column[..., :1, :].rsqrt()
         above = torch.zeros_like(matrix[..., :j, :1])
         cholesky = torch.cat((cholesky, torch.cat((above, column * corner), -2)), -1)
-        zeros = torch.zeros_like(matrix[..., :1, :])
-        unit = torch.cat((zeros[..., :j], zeros[..., :1] + 1, zeros[..., j + 1 :]), -1)
-        inverse = torch.cat((inverse, (unit - before @ inverse) * corner), -2)
+        inverse = torch.cat((inverse, row * corner), -2)
     return inverse
 
 
