@@ -3,19 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from oracle import (
-    KINDS,
-    draw_rows,
-    make_components,
-    make_mixed,
-    mixed_batch,
-    mixed_rows,
-    standard_errors,
-)
+from oracle import KINDS, draw_rows, make_components, mixed_batch, standard_errors
 from torch import nn
 
-from lacunet.density import GaussianMixtureDensity, MixedMixtureDensity
-from lacunet.functional import DiagComponents, affine_moments, expected_relu, mix
+from lacunet.density import GaussianMixtureDensity
+from lacunet.functional import DiagComponents
 from lacunet.nn import ExpectedLinear
 
 GAMMA = 0.3
@@ -113,36 +105,6 @@ def test_variance_matches_monte_carlo_and_is_0_where_nothing_is_missing(activati
             rows = draw_rows(x[0].numpy(), layer.density.components, GAMMA, 40_000)[0]
             squares = (layer(rows) - mean[0]).square()
             assert (standard_errors(squares, variance[0]) < 4).all()
-
-
-@pytest.mark.parametrize("prune", [0.0, 1e-3, 0.2, 0.9])
-@pytest.mark.parametrize("kind", [*KINDS, "mixed"])
-def test_components_of_small_weight_are_left_out_for_their_row(kind, prune):
-    if kind == "mixed":
-        density = MixedMixtureDensity.from_components(make_mixed("factor"), gamma=GAMMA)
-        layer = ExpectedLinear(8, 6, density, prune=prune, dtype=torch.float64)
-    else:
-        layer = make_layer(kind, prune=prune)
-    x = mixed_rows() if kind == "mixed" else mixed_batch()
-    mixture = layer.density.condition(x)
-    weights = mixture.weights
-    kept = weights.detach() >= min(prune, 1 / 3)
-    assert kept.any(1).all()
-    weights = weights * kept / (weights * kept).sum(1, keepdim=True)
-    moments = affine_moments(mixture, layer.weight, layer.bias)
-    expected = mix(weights, expected_relu(*moments))
-    outs = layer(x), expected
-    torch.testing.assert_close(*outs)
-    parameters = (layer.weight, *layer.density.parameters())
-    torch.testing.assert_close(
-        *(torch.autograd.grad(out.square().sum(), parameters) for out in outs)
-    )
-
-
-@pytest.mark.parametrize("prune", [-0.1, 1.0, float("nan"), True, "1e-3", None])
-def test_invalid_prune_is_refused(prune):
-    with pytest.raises(ValueError, match="Got prune="):
-        make_layer(prune=prune)
 
 
 def test_output_does_not_depend_on_order_or_neighbours(layer):
