@@ -318,14 +318,24 @@ def onnx_session(layer, kind, *, n_features=4, **options):
     return lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])
 
 
-@feature("ONNX, any batch", 1e-5, full=f"up to {LARGEST_IN_ONNX} columns")
+@feature(
+    "ONNX, any batch",
+    1e-5,
+    full=f"up to {LARGEST_IN_ONNX} columns",
+    mixed="with a number",
+)
 def onnx(kind, tolerance):
     layer = make_layer(kind, torch.float32)
     assert_same_map(onnx_session(layer, kind), layer, kind, tolerance)
+    refused = torch.onnx.errors.OnnxExporterError
     if kind == "full":
         wide = make_layer(kind, torch.float32, n_features=LARGEST_IN_ONNX + 1)
-        with pytest.raises(torch.onnx.errors.OnnxExporterError, match="at most 64"):
+        with pytest.raises(refused, match=f"at most {LARGEST_IN_ONNX}"):
             onnx_session(wide, kind, n_features=LARGEST_IN_ONNX + 1)
+    if kind == "mixed":
+        bare = ExpectedLinear(8, 5, MixedMixtureDensity(2, 0, (3, 5)))
+        with pytest.raises(refused, match="without numeric columns"):
+            onnx_session(bare, kind)
 
 
 NO_OPERATORS = "no: it lacks operators"

@@ -24,7 +24,13 @@ from lacunet.functional._mixture import (
     Pairs,
 )
 from lacunet.functional._moments import Affine
-from lacunet.functional._ops import LOG_TWO_PI, Cells, normal_cdf, wide_dtype
+from lacunet.functional._ops import (
+    LOG_TWO_PI,
+    Cells,
+    exporting_to_onnx,
+    normal_cdf,
+    wide_dtype,
+)
 
 GaussianComponents = DiagComponents | FactorComponents | FullComponents
 
@@ -94,6 +100,12 @@ class MixedComponents(NamedTuple):
 
     def condition(self, cells: Cells, gamma: Tensor) -> "MixedConditional":
         """Return F_S: the observed levels are evidence for the Gaussian components."""
+        if self.n_numeric == 0 and exporting_to_onnx():
+            msg = (
+                "Got a density without numeric columns to export, but expected one at "
+                "least: ONNX Runtime fails on arrays without columns. Use torch.export."
+            )
+            raise ValueError(msg)
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
         # To the Gaussian part, the levels give a prior that each row has.

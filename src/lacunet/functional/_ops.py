@@ -117,7 +117,7 @@ def inverse_cholesky(matrix: Tensor) -> Tensor:
     """
     if branch_free():
         size = matrix.shape[-1]
-        for_onnx = torch.compiler.is_exporting() and _exporting_to_onnx()
+        for_onnx = exporting_to_onnx()
         if size <= (LARGEST_IN_ONNX if for_onnx else LARGEST_UNROLLED):
             return _unrolled(matrix)
         if for_onnx:
@@ -148,10 +148,11 @@ LARGEST_UNROLLED = 16
 LARGEST_IN_ONNX = 64
 
 
-def _exporting_to_onnx() -> bool:
+def exporting_to_onnx() -> bool:
+    """Return whether a graph for ONNX is made, strictly or not."""
     # Not torch.onnx.is_in_onnx_export: strict export takes that to be False.
     flags = sys.modules.get("torch.onnx._internal.exporter._flags")
-    return getattr(flags, "_is_onnx_exporting", False)
+    return torch.compiler.is_exporting() and getattr(flags, "_is_onnx_exporting", False)
 
 
 def _unrolled(matrix: Tensor) -> Tensor:
