@@ -366,7 +366,7 @@ class GaussianMixtureDensity(MixtureDensity):
     def gamma(self) -> Tensor:
         """The regulariser: variance of the noise on observed values."""
         gamma = finite_exp(self.log_gamma)
-        return gamma[0] if self._one_gamma else gamma
+        return gamma.view(()) if self._one_gamma else gamma
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any

@@ -70,7 +70,8 @@ def expected_relu(mean: Tensor, variance: Tensor) -> Tensor:
         smooth = torch.relu(mean * normal_cdf(z) + std * normal_pdf(z))
         return torch.where(known, torch.relu(mean), smooth)
     # Out here, so that second derivatives find their way back through it.
-    mean, variance = torch.broadcast_tensors(mean, variance)
+    if mean.shape != variance.shape:
+        mean, variance = torch.broadcast_tensors(mean, variance)
     out: Tensor = _ExpectedReLU.apply(mean.contiguous(), variance.contiguous())  # type: ignore[no-untyped-call]
     return out
 
@@ -96,7 +97,7 @@ class _ExpectedReLU(torch.autograd.Function):
         log_scale = mean.new_full((), -math.log(2.0 * math.sqrt(math.pi)))
         for mean_, variance_, out_, twice_cdf, slope in pieces:
             known = None
-            if not bool(variance_.amin() > floor):  # NaN too
+            if not float(variance_.amin()) > floor:  # NaN too
                 known = variance_ <= floor
                 variance_ = variance_.clamp_min(floor)
             root = (2.0 * variance_).sqrt_()  # sqrt(2) s
