@@ -117,9 +117,20 @@ def test_convolution_leaves_out_the_same(kind):
     assert 0.0 < (pruned - exact).abs().max() < 1e-2
 
 
-def test_a_row_keeps_at_least_one_component():
-    layer, x = make_layer("diag", 0.9)
-    assert torch.isfinite(layer(x)).all()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n_components", [2, 10, 100, 1080])
+def test_a_row_keeps_at_least_one_component(n_components, dtype):
+    # Of equal weights none is the largest by more than rounding.
+    density = GaussianMixtureDensity(n_components, 2, dtype=dtype)
+    layer = ExpectedLinear(2, 3, density, prune=0.9, dtype=dtype)
+    exact = ExpectedLinear.from_linear(
+        nn.Linear(2, 3, dtype=dtype), layer.density, prune=0.0
+    )
+    exact.load_state_dict(layer.state_dict())
+    nothing = torch.full((1, 2), torch.nan, dtype=dtype)
+    weights = density.condition(nothing).pairs(0.9)[1]
+    torch.testing.assert_close(weights.sum(), torch.ones((), dtype=dtype))
+    torch.testing.assert_close(layer(nothing), exact(nothing))
 
 
 @pytest.mark.parametrize("prune", [-0.1, 1.0, float("nan"), "no", True])

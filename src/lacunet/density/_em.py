@@ -156,14 +156,16 @@ def run_em(
     last: list[Parts] = []  # since the last leap
     instead: Parts | None = None  # of a leap that may turn out to lead down
     for iteration in range(1, estimator.max_iter + 1):
-        log_likelihood, sums = expect_all(step, prepared, components)
-        bound = _finite((log_likelihood + step.log_prior(components)) / n_rows)
+        leapt = instead is not None
+        bound, found = _measure(step, prepared, components, n_rows, risky=leapt)
         if instead is not None and bound < bounds[-1]:
             components, instead = instead, None
             continue
-        instead = None
+        instead, sums = None, found
         bounds.append(bound)
-        converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < estimator.tol
+        # What a leap gains does not tell how near the top is.
+        gain = abs(bounds[-1] - bounds[-2]) if len(bounds) > 1 else math.inf
+        converged = gain < estimator.tol and not leapt
         measured = components
         if best is None or bounds[-1] >= best.lower_bound:
             best = EMResult(measured, _average(sums, n_rows), list(bounds), converged)
@@ -174,16 +176,34 @@ def run_em(
             break
         last = [*last, measured][-2:]
         if estimator.accelerate and len(last) == 2:
-            leapt = step.leap(last[0], last[1], components)
+            leap = step.leap(last[0], last[1], components)
             last = []
-            if is_density(leapt):
-                instead, components = components, leapt
+            if is_density(leap):
+                instead, components = components, leap
     components = components if instead is None else instead
     assert best is not None
     if bounds[-1] < best.lower_bound - 1e-10 * abs(best.lower_bound):
         return replace(best, converged=converged)
     statistics = step.recentre(_average(sums, n_rows), measured, components)
     return EMResult(components, statistics, bounds, converged)
+
+
+def _measure(
+    step: Step[Parts],
+    prepared: list[Any],
+    components: Parts,
+    n_rows: int,
+    *,
+    risky: bool,
+) -> tuple[float, Any]:
+    """Return a row's mean log likelihood and the sums of all rows' statistics."""
+    try:
+        log_likelihood, sums = expect_all(step, prepared, components)
+        return _finite((log_likelihood + step.log_prior(components)) / n_rows), sums
+    except ValueError:
+        if not risky:
+            raise
+        return -math.inf, None
 
 
 def is_density(components: Any) -> bool:

@@ -382,7 +382,8 @@ class GaussianMixtureDensity(MixtureDensity):
         """Diagonal of "diag" covariances; of "factor" ones, the noise."""
         # A logarithm may run off; the density stays positive and finite all the same.
         smallest = math.log(torch.finfo(self.log_variances.dtype).tiny)
-        return self.log_variances.clamp(smallest, 80.0).exp()
+        largest = largest_log(self.log_variances.dtype)
+        return self.log_variances.clamp(smallest, largest).exp()
 
     @property
     def covariances(self) -> Tensor:
@@ -448,7 +449,12 @@ def finite_log(values: Tensor) -> Tensor:
 
 def finite_exp(logarithm: Tensor) -> Tensor:
     """Return the exponential, finite however far an optimiser went."""
-    return logarithm.clamp_max(80.0).exp()  # in float32 too
+    return logarithm.clamp_max(largest_log(logarithm.dtype)).exp()
+
+
+def largest_log(dtype: torch.dtype) -> float:
+    """Return a logarithm whose exponential is finite, and sums of it too."""
+    return min(80.0, math.log(torch.finfo(dtype).max) - 1.0)
 
 
 def kind_and_rank(components: GaussianComponents) -> tuple[CovarianceType, int | None]:

@@ -14,6 +14,7 @@ from lacunet.density import (
 )
 from lacunet.estimators._densities import DTYPE
 from lacunet.nn import (
+    PRUNE,
     ActivationLike,
     ExpectedLinear,
     ExpectedRBF,
@@ -131,7 +132,7 @@ class BodyShape:
     out_activation: ActivationLike = "identity"
     dropout: float = 0.0
     normalise: bool | None = None  # radial units; None for an expected linear layer
-    prune: float = 1e-3  # of the expected linear layer
+    prune: float = PRUNE  # of the expected linear layer
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:

@@ -6,6 +6,7 @@ factored for a pattern is as small as the number of its missing cells. Where mos
 are missing, or A is nearly singular, it is the block A_oo of the observed ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,9 +72,13 @@ class FullPosterior(NamedTuple):
 
     def by_row(self, results: list[Tensor]) -> Tensor:
         """Bring results of the blocks, (rows, *) each, into the order of the batch."""
-        if len(results) == 1:
-            return results[0]
-        return torch.cat(results).index_select(0, self.place)
+        return _by_row(results, self.place)
+
+
+def _by_row(results: Sequence[Tensor], place: Tensor) -> Tensor:
+    if len(results) == 1:
+        return results[0]
+    return torch.cat(tuple(results)).index_select(0, place)
 
 
 class Block(NamedTuple):
@@ -151,10 +156,8 @@ class _Batch(NamedTuple):
         order = torch.cat([block.rows for block in blocks])
         place = torch.empty_like(order)
         place[order] = rows
-        posterior = FullPosterior(rows, rows, list(blocks), place)
-        return posterior._replace(
-            log_likelihood=posterior.by_row(list(likelihoods)),
-            means=posterior.by_row(list(means)),
+        return FullPosterior(
+            _by_row(likelihoods, place), _by_row(means, place), list(blocks), place
         )
 
     def _well_conditioned_root(self) -> Tensor | None:
@@ -320,7 +323,7 @@ class FullConditional(ConditionalMixture):
         directions = weight.T.to(self.posterior.means.dtype)
         results, order, start = [], [], 0
         for block in self.posterior.blocks:
-            inside, chosen = pairs, None
+            inside = pairs
             if pairs.row is not None and pairs.component is not None:
                 place = self.posterior.place.index_select(0, pairs.row) - start
                 chosen = ((place >= 0) & (place < len(block.rows))).nonzero()[:, 0]

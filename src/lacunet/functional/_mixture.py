@@ -27,8 +27,8 @@ class LinearMap(Protocol):
     def squared(self, rows: Tensor) -> Tensor:
         """Map rows by the squared coefficients."""
 
-    def matrix(self, what: str) -> Tensor:
-        """Return the coefficients (outputs, features), or refuse ``what`` needs it."""
+    def matrix(self, kind: str) -> Tensor:
+        """Return the coefficients (outputs, features), or refuse a density's kind."""
 
 
 class Pairs(NamedTuple):
@@ -258,7 +258,10 @@ class ConditionalMixture(ABC):
         n_components = self.log_weights.shape[1]
         if prune == 0.0 or n_components == 1 or branch_free():
             return ALL_PAIRS, self.weights
-        left_out = self.log_weights.detach() < math.log(min(prune, 1 / n_components))
+        log_weights = self.log_weights.detach()
+        left_out = log_weights < math.log(prune)
+        if 2 * prune * n_components > 1:  # else the largest is not below it
+            left_out &= log_weights < log_weights.amax(1, keepdim=True)
         row, component = left_out.logical_not().nonzero(as_tuple=True)
         if row.shape[0] == left_out.numel():
             return ALL_PAIRS, self.weights

@@ -103,7 +103,7 @@ def affine_moments(
     >>> affine_moments(mixture, torch.tensor([[1.0, 3.0]]))
     (tensor([[[5.]]]), tensor([[[9.]]]))
     """
-    hidden, features = weight.shape
+    hidden = weight.shape[0]
     check_shape(weight, (hidden, mixture.observed.shape[1]), "weight")
     if bias is not None:
         check_shape(bias, (hidden,), "bias")

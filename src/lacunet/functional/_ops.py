@@ -113,7 +113,7 @@ def _every_row(observed: Tensor) -> Patterns:
 def inverse_cholesky(matrix: Tensor) -> Tensor:
     """Return inverse(L) of positive definite matrices L @ L.T, (*, n, n).
 
-    Its gradient takes products only, no solves.
+    In eager code its gradient takes products only, no solves.
     """
     if branch_free():
         size = matrix.shape[-1]
