@@ -393,3 +393,13 @@ def test_from_linear_keeps_frozen_weights_frozen():
 def test_one_sided_clipping_matches_monte_carlo(activation):
     layer = make_layer(activation=activation)
     assert (monte_carlo_errors(layer, mixed_batch()[0], 40_000) < 4).all()
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "silu"])
+def test_variance_of_a_complete_row_among_incomplete_ones_is_zero(activation):
+    layer = make_layer("diag", activation, dtype=torch.float32)
+    x = torch.full((64, 4), torch.nan)
+    x[5] = torch.tensor([0.3, -1.2, 0.7, 2.0])
+    _, variance = layer.mean_and_variance(x)
+    assert not variance[5].any()
+    assert (variance[:5].sum(1) > 0).all()
