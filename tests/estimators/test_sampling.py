@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from lacunet.estimators import _sampling
 from lacunet.estimators._sampling import (
     canonical_order,
     deal_folds,
@@ -107,15 +106,6 @@ def test_missing_is_missing_whatever_its_sign():
     other = rows.copy()
     other[::2, 0] = -np.nan
     np.testing.assert_array_equal(canonical_order(rows), canonical_order(other))
-
-
-def test_rows_are_hashed_alike_in_blocks_of_any_size(monkeypatch):
-    rng = np.random.RandomState(0)
-    X, y = rng.randn(100, 3), rng.randint(3, size=100)
-    X[::7] = np.nan
-    whole = canonical_order(X, y)
-    monkeypatch.setattr(_sampling, "_ROWS_TO_HASH", 9)
-    np.testing.assert_array_equal(canonical_order(X, y), whole)
 
 
 # --- hidden cells

@@ -1,22 +1,21 @@
 """Which rows a network is trained on, in what order, and what is hidden from it.
 
-A fit must not depend on the order of the rows, and a row of weight two must count as
-two rows (scikit-learn's contract): so rows are repeated by whole weights, ordered by a
-hash of their content, and copies of a row go to one fold.
+What scikit-learn's contract asks for, and a fit over several machines needs too: the
+order of the rows has no influence, a row of weight two counts as two rows, and no
+network is validated on a copy of a row that it has learned. So rows are repeated by
+whole weights, ordered by a hash of their content, and copies of a row (which have the
+same hash) go to one fold.
 """
 
 import math
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 from torch.nn import functional
 
 # Whole weights are counts of rows as long as the table grows at most this many times.
 _MOST_REPEATS = 8
-# At once: what is made of them on the way is several times as large.
-_ROWS_TO_HASH = 8192
 
 
 def repeat_rows(
@@ -42,9 +41,25 @@ def repeat_rows(
     return index, weights / np.sort(weights).mean()
 
 
+def hash_rows(*tables: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for rows that are the same: (rows,)."""
+    columns = [column for t in tables for column in t.reshape(len(t), -1).T]
+    keys = np.random.RandomState(0).randint(2**62, size=len(columns), dtype=np.int64)
+    hashes = np.zeros(len(tables[0]), dtype=np.uint64)
+    for column, key in zip(columns, keys.astype(np.uint64) * 2 + 1, strict=True):
+        cells = column.astype(np.float64) + 0.0  # minus zero is zero
+        cells[np.isnan(cells)] = np.nan  # which has many forms
+        bits = cells.view(np.uint64)
+        # Multiplied modulo 2**64, the high bits folded down before and after: the bits
+        # of small whole numbers are all high ones.
+        bits = (bits ^ (bits >> np.uint64(32))) * key
+        hashes += bits ^ (bits >> np.uint64(29))
+    return hashes
+
+
 def canonical_order(*tables: np.ndarray) -> np.ndarray:
     """Return an order of rows that depends on their content alone."""
-    return np.argsort(_hash_rows(*tables), kind="stable")
+    return np.argsort(hash_rows(*tables), kind="stable")
 
 
 def find_copies(*tables: np.ndarray) -> np.ndarray:
@@ -53,35 +68,11 @@ def find_copies(*tables: np.ndarray) -> np.ndarray:
     Where rows are the same by the dozen, as in a table of a few categories, each has a
     number of its own.
     """
-    distinct, number = np.unique(_hash_rows(*tables), return_inverse=True)
+    distinct, number = np.unique(hash_rows(*tables), return_inverse=True)
     if len(number) > _MOST_REPEATS * len(distinct):
         return np.arange(len(number))
     numbers: np.ndarray = number.ravel()
     return numbers
-
-
-def _hash_rows(*tables: np.ndarray) -> np.ndarray:
-    """Return a number for each row, the same for rows that are the same."""
-    starts = range(0, len(tables[0]), _ROWS_TO_HASH)
-    return np.concatenate(
-        [
-            _hash_some(*(table[start : start + _ROWS_TO_HASH] for table in tables))
-            for start in starts
-        ]
-    )
-
-
-def _hash_some(*tables: np.ndarray) -> np.ndarray:
-    cells = np.hstack([table.reshape(len(table), -1) for table in tables])
-    cells = np.ascontiguousarray(cells, dtype=np.float64) + 0.0  # minus zero is zero
-    cells[np.isnan(cells)] = np.nan  # which has many forms
-    keys = np.random.RandomState(0).randint(2**62, size=cells.shape[1], dtype=np.int64)
-    bits = cells.view(np.uint64)
-    # Multiplied modulo 2**64, the high bits folded down before and after: the bits of
-    # small whole numbers are all high ones.
-    bits = (bits ^ (bits >> np.uint64(32))) * (keys.astype(np.uint64) * 2 + 1)
-    hashes: np.ndarray = (bits ^ (bits >> np.uint64(29))).sum(1, dtype=np.uint64)
-    return hashes
 
 
 def deal_folds(
@@ -93,7 +84,7 @@ def deal_folds(
     on a row that it has learned.
     """
     _, first = np.unique(copies, return_index=True)
-    shuffled = check_random_state(seed).permutation(len(first))
+    shuffled = np.random.RandomState(seed).permutation(len(first))
     if strata is not None:
         shuffled = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
     folds = np.empty(len(first), dtype=np.int64)
