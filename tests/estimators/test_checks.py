@@ -4,12 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NearestCentroid
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from lacunet import (
+    IncompleteGaussianMixture,
+    LacunetClassifier,
+    LacunetRBFClassifier,
+    LacunetRegressor,
+)
 from lacunet.estimators._checks import read_table
 from lacunet.estimators._encoding import TableEncoder
 
@@ -145,6 +152,31 @@ def test_infinity_is_refused_in_arrays_and_frames():
     for X in (table, pd.DataFrame(table, columns=["a"]), table.astype(object)):
         with pytest.raises(ValueError, match="Input X contains infinity"):
             ToyImputer().fit(X)
+
+
+def test_groups_are_refused_with_the_way_to_have_them():
+    X, y = np.zeros((4, 1)), [0, 1, 0, 1]
+    for model in (LacunetClassifier(), LacunetRegressor(), LacunetRBFClassifier()):
+        name = type(model).__name__
+        with pytest.raises(TypeError, match=rf"^{name}.fit\(\) got .*'groups'.*X_val"):
+            model.fit(X, y, groups=y)
+
+
+def test_parameters_of_a_density_that_is_not_given_are_refused_with_advice():
+    grid = GridSearchCV(LacunetClassifier(), {"density__n_components": [1, 2]})
+    match = r"Got density__n_components=1, but density is 'auto'.*Give density=Incomp"
+    with pytest.raises(ValueError, match=match):
+        grid.fit(np.zeros((20, 1)), [0, 1] * 10)
+    model = LacunetClassifier()
+    model.set_params(density=IncompleteGaussianMixture(), density__n_components=2)
+    assert model.density.n_components == 2
+
+
+def test_tags_are_true():
+    tags = LacunetClassifier().__sklearn_tags__().input_tags
+    assert tags.allow_nan
+    assert tags.categorical
+    assert tags.string
 
 
 def test_lazy_frames_and_series_are_refused(frame):

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from lacunet.estimators._encoding import TableEncoder
-from lacunet.exceptions import LacunetError
 
 NAN = np.nan
 DAY = datetime.date(2020, 1, 1)
@@ -439,7 +438,7 @@ def test_missing_values_in_columns_that_had_none_are_named():
         encoder = TableEncoder().fit(frame)
     assert encoder.unseen_missing(encoder.transform(frame)) == ()
     missing = encoder.transform(pd.DataFrame({"a": ["w"], "b": [NAN], "c": [NAN]}))
-    assert encoder.unseen_missing(missing) == ("b", "a")
+    assert encoder.unseen_missing(missing) == ("a", "b")
 
 
 @pytest.mark.slow
@@ -464,8 +463,8 @@ def test_no_library_of_frames_is_needed():
         ([[1], ["a"]], TypeError, "column 0 with values of different kinds, such as"),
         ([[1j]], ValueError, "Complex data not supported"),
         ([1.0, 2.0], ValueError, "Reshape your data"),
-        (np.array([[1, 2]], dtype="m8[s]"), TypeError, "its days or seconds"),
-        (np.array([[b"a"]]), TypeError, "astype"),
+        (np.array([[1, 2]], dtype="m8[s]"), TypeError, "a duration its days"),
+        (np.array([[b"a"]]), TypeError, "decode bytes"),
         (np.array([[np.inf]]), ValueError, "Input X contains infinity"),
         ([[np.inf], ["a"]], TypeError, "different kinds"),
     ],
@@ -485,18 +484,11 @@ def test_sparse_tables_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        (datetime.timedelta(1), "'x' of dtype Duration.*its days or seconds"),
-        (datetime.time(1), "'x' of dtype Time.*hours since midnight"),
-        (b"a", "'x' of dtype Binary.*Decode"),
-        ([1, 2], "'x' of dtype List.*elements"),
-        ({"a": 1}, "'x' of dtype Struct.*fields"),
-    ],
+    "value", [datetime.timedelta(1), datetime.time(1), b"a", [1, 2], {"a": 1}]
 )
-def test_columns_of_other_types_are_refused_with_advice(value, match):
+def test_columns_of_other_types_are_refused_with_advice(value):
     pl = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match=match):
+    with pytest.raises(TypeError, match=r"'x' of dtype .*Make it numbers"):
         TableEncoder().fit(pl.DataFrame({"x": [value]}))
 
 
@@ -539,40 +531,3 @@ def test_wrong_parameters_are_refused():
         TableEncoder(max_categories=0).fit([[1.0]])
     with pytest.raises(ValueError, match="Got scale='log'"):
         TableEncoder(scale="log").fit([[1.0]])
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"scale": "log"}, "damaged schema"),
-        ({"columns": None}, "damaged schema"),
-        ({"columns": []}, "scales of 0 columns"),
-        ({"scaling": {}}, "damaged scale"),
-        ({"max_categories": "many"}, "damaged schema"),
-    ],
-)
-def test_damaged_states_are_refused(change, match):
-    state = TableEncoder().fit([[1.0, "a"], [2.0, "b"]]).to_state()
-    with pytest.raises(LacunetError, match=match):
-        TableEncoder.from_state({**state, **change})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kind": "picture"},
-        {"levels": [["a"]]},
-        {"levels": []},
-        {"levels": ["a", "a"]},
-        {"index": -1},
-        {"had_holes": 1},
-        {"scale": 0.0},
-        {"surprise": 1},
-        {"origin": "2020-01-01"},
-    ],
-)
-def test_damaged_columns_are_refused(change):
-    state = TableEncoder().fit([["a"], ["b"]]).to_state()
-    state["columns"][0].update(change)
-    with pytest.raises(LacunetError, match="damaged column"):
-        TableEncoder.from_state(state)

@@ -1,7 +1,9 @@
 """Tables of all kinds in front of networks, and missing-value indicators."""
 
+import copy
 import datetime
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +20,12 @@ from small import (
 )
 
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators._encoding import InputEncoder, TableEncoder, choose_marked
+from lacunet.estimators._encoding import (
+    InputEncoder,
+    TableEncoder,
+    choose_marked,
+    clip_numbers,
+)
 
 NAN = np.nan
 
@@ -85,15 +92,50 @@ def test_numbers_in_any_container_give_the_same():
     np.testing.assert_allclose(single.predict_proba(X), expected, atol=0.05)
 
 
-def test_columns_in_another_order_are_refused_as_scikit_learn_does():
+@pytest.mark.parametrize("convert", [lambda X: X, as_polars, as_arrow])
+@pytest.mark.parametrize("name", ["classifier", "autoencoder", "imputer"])
+def test_columns_of_frames_are_found_by_name(name, convert):
     X, _ = frame()
+    model = fitted(name, frame)
+    reordered = convert(X[list(X)[::-1]])
+    same = predictions(model, X)
+    if name == "classifier":
+        np.testing.assert_array_equal(predictions(model, reordered), same)
+    else:  # the table comes back in the order of training
+        filled = TableEncoder().fit(model.transform(convert(X)))
+        columns = [
+            c.name for c in TableEncoder().fit(model.transform(reordered)).columns
+        ]
+        assert columns == [column.name for column in filled.columns] == list(X)
+
+
+@pytest.mark.parametrize("convert", [lambda X: X, as_polars, as_arrow])
+def test_absent_columns_are_missing_in_each_row_if_they_may_be(convert):
+    X, y = frame()
     model = fitted("classifier", frame)
-    with pytest.raises(ValueError, match="must be in the same order"):
-        model.predict(X[list(X)[::-1]])
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(X.rename(columns={"town": "city"}))
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(X.drop(columns="town"))
+    fewer = convert(X.drop(columns=["town", "whole"]))
+    with pytest.raises(ValueError, match="now missing:\n- town") as caught:
+        model.predict(fewer)
+    assert "missing_columns='use'" in caught.value.__notes__[0]
+    model = copy.copy(model).set_params(missing_columns="use")
+    blank = X.assign(town=pd.Series([None] * 60, dtype="str"), whole=NAN)
+    expected = fitted("classifier", frame).predict_proba(blank)
+    np.testing.assert_array_equal(model.predict_proba(fewer), expected)
+    filled = nw.from_native(model.impute(fewer))
+    assert filled.columns == list(X)
+    assert set(filled["town"].to_list()) <= {"Rome", "Bonn"}
+
+
+def test_other_columns_are_refused_as_scikit_learn_does():
+    X, _ = frame()
+    model = copy.copy(fitted("classifier", frame)).set_params(missing_columns="use")
+    for other in (
+        X.rename(columns={"town": "city"}),
+        X.assign(more=1),
+        pd.DataFrame({"a": [1.0]}),
+    ):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)
 
 
 def test_another_number_of_columns_is_refused():
@@ -235,6 +277,26 @@ def test_an_outlier_does_not_dominate_the_network():
     np.testing.assert_array_equal(one, two)
 
 
+def test_a_smooth_clip_is_the_identity_in_the_middle_and_grows_beyond():
+    middle = np.linspace(-5, 5, 101)
+    np.testing.assert_array_equal(clip_numbers(middle, 5.0, smooth=True), middle)
+    far = clip_numbers(np.array([5.0, 6.0, 20.0, 1e9]), 5.0, smooth=True)
+    assert (np.diff(far) > 0).all()
+    assert far[-1] < 120
+    np.testing.assert_allclose(far[1] - far[0], 1.0, atol=0.1)  # no corner
+    np.testing.assert_array_equal(clip_numbers(-far, np.inf, smooth=True), -far)
+    assert np.isnan(clip_numbers(np.array([NAN]), 5.0, smooth=True)).all()
+
+
+def test_numbers_of_inputs_are_clipped_smoothly_or_not_at_all_on_demand():
+    encoder = InputEncoder(TableEncoder().fit([[-1.0], [1.0]]), np.empty(0))
+    far = [[20.0], [-3.0]]
+    assert encoder.transform(far).tolist() == [[5.0], [-3.0]]
+    assert encoder.transform(far, farthest=np.inf).tolist() == far
+    smooth = encoder.transform(far, smooth=True)
+    np.testing.assert_allclose(smooth, [[5 * (1 + np.log(4))], [-3.0]])
+
+
 # --- indicators
 
 
@@ -258,6 +320,18 @@ def test_columns_are_marked_where_missingness_goes_with_the_target(indicator, ma
     for targets, classes in ((y, True), (y * 1.0, False)):
         chosen = choose_marked(indicator, encoder, encoded, targets, classes=classes)
         assert chosen.tolist() == marked
+
+
+def test_few_rows_give_no_indicator_unless_asked_for():
+    y = np.arange(4000) % 10 == 0
+    X = np.random.RandomState(0).randn(4000, 2)
+    for n_missing, expected in ((29, []), (30, [0])):
+        X[np.flatnonzero(y)[:n_missing], 0] = NAN
+        encoder = TableEncoder()
+        encoded = encoder.fit_transform(X)
+        chosen = choose_marked("auto", encoder, encoded, y.astype(int), classes=True)
+        assert chosen.tolist() == expected
+        assert choose_marked(True, encoder, encoded, y, classes=True).tolist() == [0]
 
 
 def test_indicators_let_a_network_learn_from_missingness():

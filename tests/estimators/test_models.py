@@ -33,7 +33,7 @@ every = pytest.mark.parametrize("name", ALL)
 
 
 def again(model, folder):
-    model.save(folder / "model")
+    model.save(folder / "model", force=True)
     return lacunet.load(folder / "model")
 
 
@@ -193,6 +193,15 @@ def test_what_is_not_fitted_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         classifier().save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_is_not_replaced_unless_by_force(model_of):
+    folder = model_of("imputer")
+    with pytest.raises(LacunetError, match="replace it with force=True"):
+        fitted("classifier").save(folder)
+    assert isinstance(lacunet.load(folder), lacunet.LacunetImputer)
+    fitted("classifier").save(folder, force=True)
+    assert isinstance(lacunet.load(folder), lacunet.LacunetClassifier)
 
 
 def test_a_folder_of_the_user_is_not_replaced(tmp_path):
@@ -377,7 +386,7 @@ def without_views(content, tensors):
 
 def of_fewer_categories(content, tensors):
     columns = content["inputs"]["table"]["columns"]
-    next(c for c in columns if c["levels"])["levels"].pop()
+    next(c for c in columns if c["categories"])["categories"].pop()
 
 
 def of_no_numbers(content, tensors):

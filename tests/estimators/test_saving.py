@@ -1,5 +1,6 @@
 """Models and checkpoints on disk: what is written comes back, or is refused."""
 
+import functools
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import torch
 from lacunet.estimators import _saving
 from lacunet.estimators._saving import (
     FORMAT,
+    check_place,
     read_checkpoint,
     read_model,
     write_checkpoint,
@@ -29,7 +31,10 @@ CONTENT = {
 }
 
 CHECKPOINT, MODEL = "checkpoint", "model"
-WRITE = {MODEL: write_model, CHECKPOINT: write_checkpoint}
+WRITE = {
+    MODEL: functools.partial(write_model, force=True),
+    CHECKPOINT: write_checkpoint,
+}
 READ = {MODEL: read_model, CHECKPOINT: read_checkpoint}
 
 both = pytest.mark.parametrize("kind", [MODEL, CHECKPOINT])
@@ -129,9 +134,18 @@ def test_a_model_is_two_files(model):
     names = sorted(file.name for file in model.iterdir())
     assert names == ["model.json", "model.safetensors"]
     record = json.loads((model / "model.json").read_text())
-    assert (record["format"], record["library"]) == (2, "lacunet")
+    assert (record["format"], record["library"]) == (FORMAT, "lacunet")
     data = (model / "model.safetensors").read_bytes()
     assert record["sha256"]["tensors"] == hashlib.sha256(data).hexdigest()
+
+
+def test_a_model_is_replaced_by_force_only(model):
+    for write in (check_place, functools.partial(write_model, tensors={}, content={})):
+        with pytest.raises(LacunetError, match="replace it with force=True"):
+            write(model)
+        assert same(read_model(model)[0], make_tensors())
+        write(model, force=True)
+    assert read_model(model) == ({}, {})
 
 
 def test_a_model_can_go_into_an_empty_folder(tmp_path):
@@ -178,7 +192,7 @@ def test_a_failure_of_the_last_step_brings_the_former_model_back(model, monkeypa
 
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(LacunetError, match="could not write a model"):
-        write_model(model, {}, {})
+        write_model(model, {}, {}, force=True)
     assert same(read_model(model)[0], make_tensors())
     assert [entry.name for entry in model.parent.iterdir()] == ["model"]
 
@@ -197,7 +211,9 @@ import itertools, sys, torch
 from lacunet.estimators._saving import write_checkpoint, write_model
 write = {"model": write_model, "checkpoint": write_checkpoint}[sys.argv[1]]
 for number in itertools.count():
-    write(sys.argv[2], {"x": torch.full((1000,), float(number))}, {"number": number})
+    options = {"force": True} if write is write_model else {}
+    tensors = {"x": torch.full((1000,), float(number))}
+    write(sys.argv[2], tensors, {"number": number}, **options)
     print(number, flush=True)
 """
 
@@ -255,20 +271,25 @@ def _damage(data, generator):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("", "not proper JSON"),
-        ("[1]", "holds no record"),
-        ("[" * 100_000, "not proper JSON"),
-        ('{"library": "lacunet", "library": "lacunet"}', "occurs twice"),
-        ('{"library": NaN}', "NaN is no number"),
-        ('{"library": 1e999}', "too large"),
-        ('{"library": ' + "1" * 5000 + "}", "not proper JSON"),
-        ("\udcff", "not proper JSON"),
-        ("{}", "of library None, but expected 'lacunet'"),
-        ('{"library": "lacunet"}', "format=None"),
-        ('{"library": "lacunet", "format": true}', "format=True"),
-        ('{"library": "lacunet", "format": 99}', f"99, but .* {FORMAT}: a newer lac"),
-        ('{"library": "lacunet", "format": 1}', "of a None, but expected a model"),
-        ('{"library": "lacunet", "format": 1, "kind": "model"}', "without its content"),
+        ("", "no record in JSON"),
+        ("[1]", "no record in JSON"),
+        ("[" * 100_000, "no record in JSON"),
+        ('{"library": NaN}', "no record in JSON"),
+        ("\udcff", "no record in JSON"),
+        ("{}", "of a None of None, but expected a model that lacunet saved"),
+        (
+            '{"library": "lacunet", "kind": "checkpoint"}',
+            "a checkpoint of lacunet, but",
+        ),
+        (
+            '{"library": "lacunet", "kind": "model", "format": 99}',
+            f"99, but .* {FORMAT}: a newer lacunet",
+        ),
+        (
+            '{"library": "lacunet", "kind": "model", "format": true}',
+            "not match its sha",
+        ),
+        ('{"library": "lacunet", "kind": "model", "format": 1}', "not match its sha"),
     ],
 )
 def test_records_are_refused_with_the_reason(model, text, match):
@@ -302,14 +323,13 @@ def test_a_missing_file_is_refused(model, name):
 
 
 @pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
-def test_links_and_folders_are_refused(model, tmp_path, name):
+def test_files_may_be_links_but_not_folders(model, tmp_path, name):
     (model / name).rename(tmp_path / "elsewhere")
     (model / name).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(LacunetError, match="a folder, link or device"):
-        read_model(model)
+    assert same(read_model(model)[0], make_tensors())
     (model / name).unlink()
     (model / name).mkdir()
-    with pytest.raises(LacunetError, match="a folder, link or device"):
+    with pytest.raises(LacunetError, match="a folder or device"):
         read_model(model)
 
 
@@ -318,14 +338,7 @@ def test_links_and_folders_are_refused(model, tmp_path, name):
 def test_a_pipe_is_refused_without_waiting_for_it(model, name):
     (model / name).unlink()
     os.mkfifo(model / name)
-    with pytest.raises(LacunetError, match="a folder, link or device"):
-        read_model(model)
-
-
-def test_a_giant_record_is_refused_unread(model):
-    with (model / "model.json").open("r+b") as file:
-        file.truncate(2**40)  # sparse: takes no room
-    with pytest.raises(LacunetError, match="bytes, but expected at most"):
+    with pytest.raises(LacunetError, match="a folder or device"):
         read_model(model)
 
 
@@ -355,7 +368,7 @@ def test_a_folder_of_the_user_is_never_replaced(tmp_path, model):
     (model / "notes.txt").write_text("mine too")
     for place in (tmp_path / "mine", model, tmp_path):
         with pytest.raises(LacunetError, match="or a model of lacunet to replace"):
-            write_model(place, {}, {})
+            write_model(place, {}, {}, force=True)
     assert (tmp_path / "mine/thesis.tex").read_text() == "years of work"
     assert (model / "notes.txt").exists()
 
@@ -372,14 +385,6 @@ def test_a_model_of_another_library_is_never_replaced(model):
         write_model(model, {}, {})
 
 
-@pytest.mark.parametrize("text", ["years of work", "0123456789", "{}"])
-def test_a_file_of_the_user_is_never_replaced(tmp_path, text):
-    (tmp_path / "mine").write_text(text)
-    with pytest.raises(LacunetError, match="no checkpoint of lacunet"):
-        write_checkpoint(tmp_path / "mine", {}, {})
-    assert (tmp_path / "mine").read_text() == text
-
-
 def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(model, checkpoint):
     with pytest.raises(LacunetError, match="Got a file"):
         read_model(checkpoint)
@@ -390,7 +395,7 @@ def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(model, checkpoint):
 @both
 @pytest.mark.parametrize(
     "content",
-    [{"a": float("nan")}, {"a": object()}, {1: "a"}, {"a": {None: 1}}, {"a": {1, 2}}],
+    [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}],
 )
 def test_content_that_is_no_json_is_refused(tmp_path, kind, content):
     with pytest.raises(LacunetError, match="content that is not JSON"):
@@ -405,32 +410,17 @@ def test_content_within_itself_is_refused(tmp_path):
         write_model(tmp_path / "x", {}, content)
 
 
-@both
-@pytest.mark.parametrize(
-    ("tensors", "match"),
-    [
-        ({"a": 1.0}, "expected a dense torch.Tensor"),
-        ({"a": torch.eye(2).to_sparse()}, "expected a dense torch.Tensor"),
-        ({1: torch.zeros(1)}, "of the name 1"),
-        ({"__metadata__": torch.zeros(1)}, "of the name '__metadata__'"),
-    ],
-)
-def test_what_is_no_tensor_is_refused(tmp_path, kind, tensors, match):
-    with pytest.raises(LacunetError, match=match):
-        WRITE[kind](tmp_path / "x", tensors, {})
-
-
 def test_texts_stand_beside_a_model_and_are_replaced_with_it(tmp_path):
     write_model(tmp_path / "m", {}, {"a": 1}, {"card.md": "für A", "table.json": "{}"})
     assert (tmp_path / "m/card.md").read_text("utf-8") == "für A"
-    write_model(tmp_path / "m", {}, {"a": 2}, {"card.md": "for B"})
+    write_model(tmp_path / "m", {}, {"a": 2}, {"card.md": "for B"}, force=True)
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
         "card.md",
         "model.json",
         "model.safetensors",
     ]
     assert read_model(tmp_path / "m")[1]["a"] == 2
-    write_model(tmp_path / "m", {}, {})
+    write_model(tmp_path / "m", {}, {}, force=True)
     assert len(list((tmp_path / "m").iterdir())) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
@@ -439,7 +429,7 @@ def test_a_text_that_the_user_has_laid_there_is_not_replaced(tmp_path):
     write_model(tmp_path / "m", {}, {}, {"card.md": "A"})
     (tmp_path / "m/notes.md").write_text("mine")
     with pytest.raises(LacunetError, match="or a model of lacunet to replace"):
-        write_model(tmp_path / "m", {}, {}, {"notes.md": "other"})
+        write_model(tmp_path / "m", {}, {}, {"notes.md": "other"}, force=True)
     assert (tmp_path / "m/notes.md").read_text() == "mine"
 
 

@@ -89,7 +89,7 @@ def fit(
     from lacunet.evaluation import TableFacts, describe_model, split_target
     from lacunet.tables import ModelTable, open_table
 
-    check_place(output)
+    check_place(output, force=force)
     with open_table(table, reading) as file:
         parts = split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)
@@ -124,7 +124,8 @@ def fit(
     known = ModelTable.of_columns(
         facts.columns, reading, source=facts.name, target=target
     )
-    model.save(output, texts={CARD: card, ModelTable.FILE_NAME: known.to_text()})
+    texts = {CARD: card, ModelTable.FILE_NAME: known.to_text()}
+    model.save(output, force=force, texts=texts)
     terminal.print(f"The model: {output}")
     if report is not None:
         from lacunet.report import write_fit

@@ -58,6 +58,9 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about missing values, at prediction, in a column that had none in
         training: warn and use them, use them, or raise an error.
+    missing_columns : {"raise", "use"}, default="raise"
+        What to do about frames, after training, that lack a column: raise an error, or
+        use them, the column missing in each row. Columns are found by name.
     hidden_layer_sizes : tuple of int, default=(256, 128, 64, 128, 256)
         Widths of the hidden layers; the first is the expected layer.
     activation : str, torch.nn.Module, callable or a pair of them, default="relu"
@@ -134,6 +137,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
+        missing_columns: Literal["raise", "use"] = "raise",
         hidden_layer_sizes: tuple[int, ...] = (256, 128, 64, 128, 256),
         activation: ActivationLike | tuple[ActivationLike, ActivationLike] = "relu",
         out_activation: ActivationLike = "identity",
@@ -158,6 +162,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.missing_columns = missing_columns
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.out_activation = out_activation

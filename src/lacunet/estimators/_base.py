@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -17,6 +16,7 @@ from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
 from lacunet.density import MixtureDensity
 from lacunet.estimators._checks import (
+    CheckedEstimator,
     check_parameters,
     check_prediction_parameters,
     find_device,
@@ -68,7 +68,7 @@ _FEW_ROWS = 16
 _LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale")
 
 
-class DensityEstimator(BaseEstimator):
+class DensityEstimator(CheckedEstimator):
     """Base of all estimators: what can be done with a density of the encoded table."""
 
     density_: MixtureDensity
@@ -84,12 +84,6 @@ class DensityEstimator(BaseEstimator):
         for name in [*vars(self)]:
             if name.endswith("_") or name in _LEARNED:
                 delattr(self, name)
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare that NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def impute(self, X: Any) -> Any:
         """Fill missing values with conditional means, categories with their mode.
@@ -137,14 +131,23 @@ class DensityEstimator(BaseEstimator):
             ]
         return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
 
-    def save(self, path: AnyPath, *, texts: Mapping[str, str] | None = None) -> None:
+    def save(
+        self,
+        path: AnyPath,
+        *,
+        force: bool = False,
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
         """Write the fitted model: a folder with two files, and no code.
 
         Parameters
         ----------
         path : str or PathLike
-            The folder; a model that is there already is replaced. It is written under
-            another name first, so that there is never half a model.
+            The folder. It is written under another name first, so that there is never
+            half a model.
+        force : bool, default=False
+            Whether to replace a model that is there already; anything else is never
+            replaced.
         texts : mapping of str to str, default=None
             Further files of the folder, by name, such as a card that describes the
             model.
@@ -161,7 +164,8 @@ class DensityEstimator(BaseEstimator):
             "feature_names_in": None if names is None else pack_array(names),
             **self._pack(),
         }
-        write_model(path, self._networks().state_dict(), content, texts)
+        tensors = self._networks().state_dict()
+        write_model(path, tensors, content, texts, force=force)
 
     def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
         """Restore what ``save`` has written."""

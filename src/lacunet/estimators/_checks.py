@@ -2,9 +2,10 @@
 
 import math
 import numbers
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self, cast
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
@@ -17,10 +18,8 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from lacunet._validation import check_choice
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._columns import (
-    as_narwhals,
     as_table,
     check_in_memory,
     find_observed,
@@ -29,32 +28,11 @@ from lacunet.estimators._columns import (
 from lacunet.estimators._scaling import METHODS
 from lacunet.exceptions import warn_user
 
-# Least integer; least and largest number; choices.
-_INTEGERS = {
-    "max_categories": 2,
-    "max_epochs": 1,
-    "n_samples": 1,
-    "n_units": 1,
-}
-_NUMBERS = {
-    "gamma": (0.0, math.inf),
-    "density_loss_weight": (0.0, math.inf),
-    "mask_augmentation": (0.0, 0.5),
-    "masked_fraction": (0.0, 1.0),
-    "dropout": (0.0, 0.95),
-    "weight_decay": (0.0, math.inf),
-    "lr": (1e-12, math.inf),
-    "validation_fraction": (0.01, 0.5),
-}
-_CHOICES = {
-    "on_unseen_missing": ("warn", "use", "raise"),
-    "propagate": ("expectation", "sample"),
-    "device": ("cpu", "cuda", "mps", "auto"),
-    "scale": METHODS,
-    "schedule": ("constant", "one-cycle"),
-}
+# What a value must be, and that in words.
+Rule = tuple[Callable[[Any], bool], str]
+
 # They may be changed on a fitted model.
-_OF_PREDICTION = ("on_unseen_missing", "propagate", "n_samples")
+_OF_PREDICTION = ("missing_columns", "on_unseen_missing", "propagate", "n_samples")
 # Sums of larger weights may overflow.
 _HUGE = 1e30
 
@@ -65,18 +43,148 @@ _DEVICES: dict[str, Callable[[], bool]] = {
 }
 
 
+def _is_integer(value: Any, least: int) -> bool:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and bool(value >= least)
+
+
+def _integer(least: int) -> Rule:
+    return lambda value: _is_integer(value, least), f"an integer of at least {least}"
+
+
+def _number(least: float, most: float = math.inf) -> Rule:
+    def is_valid(value: Any) -> bool:
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        return real and math.isfinite(value) and bool(least <= value <= most)
+
+    bounds = f"from {least:g} to {most:g}" if math.isfinite(most) else f">= {least:g}"
+    return is_valid, f"a number {bounds}"
+
+
+def _choice(*choices: str) -> Rule:
+    return lambda v: isinstance(v, str) and v in choices, f"one of {', '.join(choices)}"
+
+
+def _either(special: Any, rule: Rule) -> Rule:
+    """Allow one value more: "auto" or None."""
+    is_valid, expected = rule
+    same_type = type(special)
+    return (
+        lambda v: (isinstance(v, same_type) and v == special) or is_valid(v),
+        f"{special!r} or {expected}",
+    )
+
+
+def _sizes(value: Any) -> bool:
+    several = isinstance(value, (tuple, list, np.ndarray)) and len(value) > 0
+    return several and all(_is_integer(size, 1) for size in value)
+
+
+_BOOLEAN: Rule = (lambda v: isinstance(v, (bool, np.bool_)), "True or False")
+_RULES: dict[str, Rule] = {
+    "max_categories": _integer(2),
+    "max_epochs": _integer(1),
+    "n_samples": _integer(1),
+    "n_units": _integer(1),
+    "batch_size": _either("auto", _integer(1)),
+    "n_networks": _either("auto", _integer(1)),
+    "gamma": _number(0.0),
+    "density_loss_weight": _number(0.0),
+    "mask_augmentation": _number(0.0, 0.5),
+    "masked_fraction": _number(0.0, 1.0),
+    "dropout": _number(0.0, 0.95),
+    "weight_decay": _number(0.0),
+    "lr": _number(1e-12),
+    "validation_fraction": _number(0.01, 0.5),
+    "time_limit": _either(None, _number(0.0)),
+    "missing_columns": _choice("raise", "use"),
+    "on_unseen_missing": _choice("warn", "use", "raise"),
+    "propagate": _choice("expectation", "sample"),
+    "device": _choice("cpu", "cuda", "mps", "auto"),
+    "scale": _choice(*METHODS),
+    "schedule": _choice("constant", "one-cycle"),
+    "train_density": _BOOLEAN,
+    "indicator": _either("auto", _BOOLEAN),
+    "hidden_layer_sizes": (_sizes, "a tuple of at least one positive integer"),
+    "image_shape": _either(
+        None,
+        (
+            lambda v: _sizes(v) and len(v) == 2,
+            "a pair of positive integers: height and width",
+        ),
+    ),
+    "density": _either(
+        "auto",
+        (
+            lambda v: isinstance(v, IncompleteGaussianMixture),
+            "an IncompleteGaussianMixture with the parameters that you want",
+        ),
+    ),
+}
+
+
+class CheckedEstimator(BaseEstimator):
+    """Base of the estimators: what they take, and errors that help."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that tables may have missing values, categories and strings."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator, and of its density as ``density__<name>``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self
+        """
+        nested = [name for name in params if name.startswith("density__")]
+        density = params.get("density", getattr(self, "density", None))
+        if nested and not isinstance(density, BaseEstimator):
+            msg = (
+                f"Got {nested[0]}={params[nested[0]]!r}, but density is {density!r}, "
+                f"which has no such parameter: it chooses the mixture itself. Give "
+                f"density=IncompleteGaussianMixture() to set parameters of it."
+            )
+            raise ValueError(msg)
+        return cast("Self", super().set_params(**params))
+
+
 def check_parameters(estimator: Any) -> None:
     """Check the parameters of an estimator, whichever of them it has."""
-    for name, value in estimator.get_params(deep=False).items():
-        _check(name, value)
+    _check(estimator.get_params(deep=False))
     find_device(estimator.device)
 
 
 def check_prediction_parameters(estimator: Any) -> None:
     """Check those that may have been changed on a fitted model."""
-    for name in _OF_PREDICTION:
-        if hasattr(estimator, name):
-            _check(name, getattr(estimator, name))
+    names = [name for name in _OF_PREDICTION if hasattr(estimator, name)]
+    _check({name: getattr(estimator, name) for name in names})
+
+
+def _check(parameters: Mapping[str, Any]) -> None:
+    for name in parameters.keys() & _RULES.keys():
+        is_valid, expected = _RULES[name]
+        if not is_valid(parameters[name]):
+            msg = f"Got {name}={parameters[name]!r}, but expected {expected}."
+            raise ValueError(msg)
+
+
+def check_no_more(estimator: Any, unknown: Mapping[str, Any]) -> None:
+    """Refuse further arguments of ``fit``; groups with the way to have them."""
+    for name in unknown:
+        msg = f"{type(estimator).__name__}.fit() got an unexpected argument {name!r}."
+        if name == "groups":
+            msg += " Give the rows of some of the groups as X_val and y_val instead."
+        raise TypeError(msg)
 
 
 def find_device(device: str) -> torch.device:
@@ -91,84 +199,6 @@ def find_device(device: str) -> torch.device:
     return torch.device(available[0] if device == "auto" else device)
 
 
-def _check(name: str, value: Any) -> None:
-    if name in _INTEGERS:
-        least = _INTEGERS[name]
-        if not _is_integer(value, least):
-            _refuse(name, value, f"an integer of at least {least}")
-    elif name in _NUMBERS:
-        _check_number(value, *_NUMBERS[name], name)
-    elif name in _CHOICES:
-        check_choice(value, _CHOICES[name], name)
-    elif name == "time_limit" and value is not None:
-        _check_number(value, 0.0, math.inf, name)
-    elif name in _OTHERS:
-        is_valid, expected = _OTHERS[name]
-        if not is_valid(value):
-            _refuse(name, value, expected)
-
-
-def _refuse(name: str, value: Any, expected: str) -> None:
-    msg = f"Got {name}={value!r}, but expected {expected}."
-    raise ValueError(msg)
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return whole and value >= least
-
-
-def _check_number(value: Any, least: float, most: float, name: str) -> None:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not least <= value <= most or not math.isfinite(value):
-        bounds = (
-            f"from {least:g} to {most:g}" if math.isfinite(most) else f">= {least:g}"
-        )
-        _refuse(name, value, f"a number {bounds}")
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-def _is_sizes(value: Any, n: int | None = None) -> bool:
-    several = isinstance(value, (tuple, list, np.ndarray)) and len(value) > 0
-    return (
-        several
-        and (n is None or len(value) == n)
-        and all(_is_integer(size, 1) for size in value)
-    )
-
-
-_OTHERS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "image_shape": (
-        lambda value: value is None or _is_sizes(value, 2),
-        "None, or a pair of positive integers: height and width",
-    ),
-    "density": (
-        lambda value: _is_auto(value) or isinstance(value, IncompleteGaussianMixture),
-        "'auto' or an IncompleteGaussianMixture with the parameters that you want",
-    ),
-    "hidden_layer_sizes": (_is_sizes, "a tuple of at least one positive integer"),
-    "batch_size": (
-        lambda value: _is_auto(value) or _is_integer(value, 1),
-        "'auto' or an integer of at least 1",
-    ),
-    "n_networks": (
-        lambda value: _is_auto(value) or _is_integer(value, 1),
-        "'auto' or an integer of at least 1",
-    ),
-    "indicator": (
-        lambda value: isinstance(value, (bool, np.bool_)) or _is_auto(value),
-        "True, False or 'auto'",
-    ),
-    "train_density": (
-        lambda value: isinstance(value, (bool, np.bool_)),
-        "True or False",
-    ),
-}
-
-
 # --- tables
 
 
@@ -177,7 +207,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
     Sets ``n_features_in_`` and, for frames with names, ``feature_names_in_`` on the
     estimator if ``reset`` (in ``fit``), and compares with them otherwise. NaN may be
-    anywhere.
+    anywhere. For an estimator with a parameter ``missing_columns`` the columns of a
+    frame are found by their names.
     """
     if (
         not reset
@@ -196,15 +227,28 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         return validate_data(
             estimator, table, reset=reset, dtype=None, ensure_all_finite="allow-nan"
         )
-    n_rows, n_columns = as_narwhals(X).shape
-    for size, what in ((n_rows, "sample"), (n_columns, "feature")):
+    frame = cast("nw.DataFrame[Any]", as_table(X))
+    for size, what in zip(frame.shape, ("sample", "feature"), strict=True):
         if size == 0:
             msg = (
-                f"Found array with 0 {what}(s) (shape={(n_rows, n_columns)}) while a "
-                f"minimum of 1 is required by {type(estimator).__name__}."
+                f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum "
+                f"of 1 is required by {type(estimator).__name__}."
             )
             raise ValueError(msg)
-    return validate_data(estimator, X, reset=reset, skip_check_array=True)
+    missing_columns = getattr(estimator, "missing_columns", None)
+    names = [*getattr(estimator, "feature_names_in_", ())]
+    absent = [name for name in names if name not in frame.columns]
+    if not reset and missing_columns and names and names != frame.columns:
+        use = missing_columns == "use" and len(absent) < len(names)
+        if set(frame.columns) <= set(names) and (use or not absent):
+            empty = [nw.lit(None).alias(name) for name in absent]
+            X = frame.with_columns(*empty).select(*names).to_native()
+    try:
+        return validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        if absent and missing_columns == "raise":
+            error.add_note("Set missing_columns='use' to count them as missing.")
+        raise
 
 
 # --- weights and targets
@@ -329,10 +373,19 @@ def encode_labels(labels: np.ndarray, classes: np.ndarray, name: str) -> np.ndar
 def check_numbers(y: Any) -> np.ndarray:
     """Return the targets of a regression, (n_samples,) or (n_samples, outputs)."""
     _check_observed(y)
-    if np.asarray(y).dtype.kind in "mM":
+    given = np.asarray(y)
+    if given.dtype.kind in "mM":
         msg = (
             "Got y of dates or durations, but expected numbers. Convert them, for "
             "instance to days since the first one."
+        )
+        raise TypeError(msg)
+    cells = given.ravel().tolist() if given.dtype.kind in "OUT" else []
+    strings = [cell for cell in cells if isinstance(cell, str)]
+    if strings:
+        msg = (
+            f"Got y of strings, such as {strings[0]!r}, but expected numbers. Convert "
+            f"them, or use a classifier if they are names of classes."
         )
         raise TypeError(msg)
     values: np.ndarray = check_array(

@@ -10,6 +10,7 @@ from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._checks import (
     check_given,
     check_labels,
+    check_no_more,
     check_pair,
     check_weights,
     class_factors,
@@ -44,6 +45,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         y_val: Any = None,
         X_unlabelled: Any = None,
         checkpoint: AnyPath | None = None,
+        **unknown: Any,
     ) -> Self:
         """Fit the density, then train the networks with it.
 
@@ -69,6 +71,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         -------
         self
         """
+        check_no_more(self, unknown)
         check_given(y, self)
         self._begin()
         table = read_table(self, X, reset=True)
@@ -181,6 +184,9 @@ class LacunetClassifier(LabelledEstimator):
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about missing values, at prediction, in a column that had none in
         training: warn and use them, use them, or raise an error.
+    missing_columns : {"raise", "use"}, default="raise"
+        What to do about frames, after training, that lack a column: raise an error, or
+        use them, the column missing in each row. Columns are found by name.
     hidden_layer_sizes : tuple of int, default=(64, 64)
         Widths of the hidden layers of each network; the first is the expected layer.
     activation : str, torch.nn.Module or callable, default="gelu"
@@ -263,6 +269,7 @@ class LacunetClassifier(LabelledEstimator):
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
+        missing_columns: Literal["raise", "use"] = "raise",
         hidden_layer_sizes: tuple[int, ...] = (64, 64),
         activation: ActivationLike = "gelu",
         dropout: float = 0.1,
@@ -289,6 +296,7 @@ class LacunetClassifier(LabelledEstimator):
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.missing_columns = missing_columns
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.dropout = dropout

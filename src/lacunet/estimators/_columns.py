@@ -5,35 +5,25 @@ import math
 import numbers
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, cast
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
-
-from lacunet.exceptions import LacunetError
 
 Kind = Literal["number", "category", "date"]
 Category = str | int | float | bool
 
-KINDS: tuple[Kind, ...] = ("number", "category", "date")
-
 _CATEGORIES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
 _DATES = (nw.Date, nw.Datetime)
-_ADVICE: dict[str, str] = {
-    "Duration": "Make it a number, such as its days or seconds.",
-    "Time": "Make it a number, such as the hours since midnight.",
-    "Binary": "Decode it to strings.",
-    "List": "Give its elements columns of their own.",
-    "Array": "Give its elements columns of their own.",
-    "Struct": "Give its fields columns of their own.",
-}
-_OTHER_ADVICE = "Make it a column of numbers, strings, categories or dates."
+_ADVICE = (
+    "Make it numbers (a duration its days, a time its hours), strings (decode bytes), "
+    "categories or dates; give the elements of lists and structs their own columns."
+)
 _DAY = np.timedelta64(1, "D")
 # 64 bits of nanoseconds are 584 years; the other units reach Python's whole calendar.
 _CALENDAR = {"ns": ("1678-01-01", "2262-01-01")}
@@ -49,53 +39,9 @@ class RawColumn(NamedTuple):
     zone: datetime.tzinfo | None = None  # of Python's dates; their values are in UTC
 
 
-def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
-    """Return an array-like as a 2d array, a frame as a narwhals DataFrame."""
-    if not isinstance(X, np.ndarray) and is_frame(X):
-        return as_narwhals(X)
-    if isinstance(X, np.ma.MaskedArray):
-        plain = X.dtype.kind in "fiu"
-        array = np.asarray(X.data).astype(np.float64 if plain else object)
-        array[np.ma.getmaskarray(X)] = np.nan
-    elif isinstance(X, np.ndarray):
-        array = X
-    else:
-        if issparse(X):
-            msg = (
-                "Got a sparse matrix, but expected a dense table. Convert it with "
-                "X.toarray(): a cell that is not stored would count as 0, not as "
-                "missing."
-            )
-            raise TypeError(msg)
-        check_in_memory(X)
-        array = np.asarray(X)
-        if array.dtype.kind in "USO":
-            # numpy alone would turn the numbers beside a string into strings.
-            array = np.array(X, dtype=object)
-    if array.ndim != 2:
-        msg = (
-            f"Got an array of {array.ndim} dimensions, but expected 2: rows and "
-            f"columns. Reshape your data."
-        )
-        raise ValueError(msg)
-    return array
-
-
-def as_narwhals(X: Any) -> "nw.DataFrame[Any]":
-    """Return a frame in memory as a narwhals DataFrame; column names must differ."""
-    try:
-        return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
-    except nw.exceptions.DuplicateError as error:
-        msg = (
-            f"Got a frame with several columns of one name, but expected a name for "
-            f"each column: {' '.join(str(error).split())}. Rename them."
-        )
-        raise ValueError(msg) from error
-
-
 def is_frame(X: Any) -> bool:
     """Return whether ``X`` is a frame in memory: pandas, polars, arrow and the like."""
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return not isinstance(X, np.ndarray) and bool(nw.dependencies.is_into_dataframe(X))
 
 
 def check_in_memory(X: Any) -> None:
@@ -108,6 +54,40 @@ def check_in_memory(X: Any) -> None:
         raise TypeError(msg)
 
 
+def as_table(X: Any) -> "np.ndarray | nw.DataFrame[Any]":
+    """Return an array-like as a 2d array, a frame as a narwhals DataFrame."""
+    if is_frame(X):
+        try:
+            return cast("nw.DataFrame[Any]", nw.from_native(X, eager_only=True))
+        except nw.exceptions.DuplicateError as error:
+            msg = (
+                f"Got a frame with several columns of one name, but expected a name "
+                f"for each column: {' '.join(str(error).split())}. Rename them."
+            )
+            raise ValueError(msg) from error
+    check_in_memory(X)
+    if hasattr(X, "toarray"):
+        msg = (
+            "Got a sparse matrix, but expected a dense table. Convert it with "
+            "X.toarray(): a cell that is not stored would count as 0, not as missing."
+        )
+        raise TypeError(msg)
+    array = np.asarray(X)
+    if isinstance(X, np.ma.MaskedArray):
+        array = array.astype(np.float64 if array.dtype.kind in "fiu" else object)
+        array[np.ma.getmaskarray(X)] = np.nan
+    elif array is not X and array.dtype.kind in "USO":
+        # numpy alone would turn the numbers beside a string into strings.
+        array = np.array(X, dtype=object)
+    if array.ndim != 2:
+        msg = (
+            f"Got an array of {array.ndim} dimensions, but expected 2: rows and "
+            f"columns. Reshape your data."
+        )
+        raise ValueError(msg)
+    return array
+
+
 def read_columns(
     table: "np.ndarray | nw.DataFrame[Any]", kinds: Sequence[Kind] | None = None
 ) -> list[RawColumn]:
@@ -118,18 +98,17 @@ def read_columns(
     """
     if not isinstance(table, np.ndarray):
         return [_read_series(series) for series in series_of(table)]
-    read = _ARRAY_READERS.get(table.dtype.kind)
-    if read is None:
-        advice = {"m": _ADVICE["Duration"], "S": "Decode it with X.astype(str)."}
+    if table.dtype.kind in "mSV":
         msg = (
             f"Got an array of dtype {table.dtype}, but expected numbers, booleans, "
-            f"strings, objects or dates. "
-            f"{advice.get(table.dtype.kind, _OTHER_ADVICE)}"
+            f"strings, objects or dates. {_ADVICE}"
         )
         raise TypeError(msg)
-    wanted: Iterable[Kind | None] = kinds or [None] * table.shape[1]
-    pairs = zip(table.T, wanted, strict=True)
-    return [read(index, column, kind) for index, (column, kind) in enumerate(pairs)]
+    trained: Sequence[Kind | None] = kinds or [None] * table.shape[1]
+    return [
+        _read_array(index, column, kind)
+        for index, (column, kind) in enumerate(zip(table.T, trained, strict=True))
+    ]
 
 
 def series_of(frame: "nw.DataFrame[Any]") -> "list[nw.Series[Any]]":
@@ -137,10 +116,57 @@ def series_of(frame: "nw.DataFrame[Any]") -> "list[nw.Series[Any]]":
     return cast("list[nw.Series[Any]]", list(frame.iter_columns()))
 
 
-# --- arrays
+def _read_array(name: Any, column: np.ndarray, trained: Kind | None) -> RawColumn:
+    kind = column.dtype.kind
+    if kind in "fiu":
+        return _read_numbers(name, column)
+    if kind == "M":
+        return _read_dates(name, column)
+    if kind == "b":
+        observed = np.ones(len(column), dtype=bool)
+        return RawColumn(name, "category", column.astype(object), observed)
+    if kind not in "UT":
+        return _read_objects(name, column.tolist())
+    # Strings that numpy may have made of numbers, and its "nan" of NaN.
+    if trained != "category":
+        try:
+            return _read_numbers(name, column.astype(np.float64))
+        except ValueError:
+            if trained == "number" or bool(np.isin(column, ["inf", "-inf"]).any()):
+                raise
+    return _read_objects(name, [None if c == "nan" else c for c in column.tolist()])
 
 
-def _read_numbers(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
+def _read_series(series: "nw.Series[Any]") -> RawColumn:
+    dtype = series.dtype
+    if dtype.is_numeric() or isinstance(dtype, _DATES):
+        values = series.to_numpy()
+        if values.dtype.kind == "M":
+            return _read_dates(series.name, values)
+        if values.dtype.kind != "O":
+            return _read_numbers(series.name, values)
+    elif isinstance(dtype, _CATEGORIES):
+        cells = series.to_list()
+        observed = find_observed(cells)
+        kind: Kind | None = "category" if observed.any() else None
+        return RawColumn(series.name, kind, as_objects(cells), observed)
+    elif not isinstance(dtype, nw.Object):
+        # Other types are not supported, unless nothing is observed.
+        missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+        if not missing.all():
+            native = getattr(series.to_native(), "dtype", dtype)
+            sparse = str(native).startswith("Sparse")
+            advice = "Use X[column].sparse.to_dense()." if sparse else _ADVICE
+            msg = (
+                f"Got column {series.name!r} of dtype {native}, but expected numbers, "
+                f"booleans, strings, categories or dates. {advice}"
+            )
+            raise TypeError(msg)
+        return RawColumn(series.name, None, np.full(len(missing), np.nan), ~missing)
+    return _read_objects(series.name, series.to_list())
+
+
+def _read_numbers(name: Any, column: np.ndarray) -> RawColumn:
     values = column.astype(np.float64)
     if np.isinf(values).any():
         # For the message that users of scikit-learn know.
@@ -149,84 +175,12 @@ def _read_numbers(name: Any, column: np.ndarray, _: Kind | None = None) -> RawCo
     return RawColumn(name, "number" if observed.any() else None, values, observed)
 
 
-def _read_booleans(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
-    observed = np.ones(len(column), dtype=bool)
-    return RawColumn(name, "category", column.astype(object), observed)
-
-
-def _read_dates(name: Any, column: np.ndarray, _: Kind | None = None) -> RawColumn:
+def _read_dates(name: Any, column: np.ndarray) -> RawColumn:
     # Years and months have no fixed length.
     coarse = np.datetime_data(column.dtype)[0] in ("Y", "M", "W", "generic")
     dates = column.astype("M8[D]") if coarse else column
     observed = ~np.isnat(dates)
     return RawColumn(name, "date" if observed.any() else None, dates, observed)
-
-
-def _read_strings(name: Any, column: np.ndarray, kind: Kind | None) -> RawColumn:
-    """Read strings that numpy may have made of numbers, and its "nan" of NaN."""
-    if kind != "category":
-        try:
-            return _read_numbers(name, column.astype(np.float64))
-        except ValueError:
-            if kind == "number" or bool(np.isin(column, ["inf", "-inf"]).any()):
-                raise
-    cells = column.tolist()
-    return _read_objects(name, [None if cell == "nan" else cell for cell in cells])
-
-
-def _read_object_array(name: Any, column: np.ndarray, _: Kind | None) -> RawColumn:
-    return _read_objects(name, column.tolist())
-
-
-_ARRAY_READERS: dict[str, Callable[[Any, np.ndarray, Kind | None], RawColumn]] = {
-    **dict.fromkeys("fiu", _read_numbers),
-    "b": _read_booleans,
-    "M": _read_dates,
-    "U": _read_strings,
-    "T": _read_strings,
-    "O": _read_object_array,
-    "c": _read_object_array,  # which refuses it
-}
-
-
-# --- frames
-
-
-def _read_series(series: "nw.Series[Any]") -> RawColumn:
-    dtype = series.dtype
-    if dtype.is_numeric():
-        numeric = series.to_numpy()
-        if numeric.dtype.kind != "O":
-            return _read_numbers(series.name, numeric)
-        return _read_objects(series.name, series.to_list())
-    if isinstance(dtype, _CATEGORIES):
-        values = series.to_list()
-        observed = find_observed(values)
-        kind: Kind | None = "category" if observed.any() else None
-        return RawColumn(series.name, kind, as_objects(values), observed)
-    if isinstance(dtype, _DATES):
-        dates = series.to_numpy()
-        if dates.dtype.kind == "M":
-            return _read_dates(series.name, dates)
-        return _read_objects(series.name, series.to_list())
-    if isinstance(dtype, nw.Object):
-        return _read_objects(series.name, series.to_list())
-    # Other types are not supported, unless nothing is observed.
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    if not missing.all():
-        native = getattr(series.to_native(), "dtype", series.dtype)
-        advice = _ADVICE.get(type(series.dtype).__name__, _OTHER_ADVICE)
-        if str(native).startswith("Sparse"):
-            advice = "Make it dense with X[column].sparse.to_dense()."
-        msg = (
-            f"Got column {series.name!r} of dtype {native}, but expected numbers, "
-            f"booleans, strings, categories or dates. {advice}"
-        )
-        raise TypeError(msg)
-    return RawColumn(series.name, None, np.full(len(missing), np.nan), ~missing)
-
-
-# --- objects
 
 
 def _read_objects(name: Any, values: list[Any]) -> RawColumn:
@@ -242,7 +196,14 @@ def _read_objects(name: Any, values: list[Any]) -> RawColumn:
         return RawColumn(name, None, np.full(len(values), np.nan), observed)
     if groups <= {"bool", "number"} and "number" in groups:
         floats = np.full(len(values), np.nan)
-        floats[observed] = [_as_float(value, name) for value in seen]
+        try:
+            floats[observed] = [float(value) for value in seen]
+        except OverflowError as error:
+            msg = (
+                f"Got a number beyond the range of floats in column {name!r}, but "
+                f"expected at most 1.8e308. Divide the column, or take its logarithm."
+            )
+            raise ValueError(msg) from error
         return _read_numbers(name, floats)
     if groups == {"date"}:
         whole_days = all(type(value) is datetime.date for value in seen)
@@ -267,17 +228,6 @@ def _read_objects(name: Any, values: list[Any]) -> RawColumn:
     return RawColumn(name, "category", as_objects(values), observed)
 
 
-def _as_float(value: Any, name: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        msg = (
-            f"Got a number beyond the range of floats in column {name!r}, but expected "
-            f"at most 1.8e308. Divide the column, or take its logarithm."
-        )
-        raise ValueError(msg) from error
-
-
 def as_objects(values: list[Any]) -> np.ndarray:
     """Return a list as a 1d array of objects, whatever they are."""
     array = np.empty(len(values), dtype=object)
@@ -289,23 +239,19 @@ def find_observed(values: list[Any]) -> np.ndarray:
     """Return which of these Python objects are values, not None, NaN, NaT or NA."""
     # pandas is not imported here; where it is in use, its NA is known.
     not_available = getattr(sys.modules.get("pandas"), "NA", None)
-    return np.array(
-        [
-            type(value) is str
-            or not (value is None or value is not_available or _is_nan(value))
-            for value in values
-        ],
-        dtype=bool,
-    )
-
-
-def _is_nan(value: Any) -> bool:
-    if type(value) is float:
-        return value != value
-    # Not a number (float, Decimal) and not a time are the values that aren't equal to
+    # Not a number (float, Decimal) and not a time are the scalars that aren't equal to
     # themselves.
-    scalar = isinstance(value, (numbers.Real, Decimal, np.generic, datetime.date))
-    return scalar and bool(value != value)
+    scalars = (numbers.Real, Decimal, np.generic, datetime.date)
+
+    def is_missing(value: Any) -> bool:
+        if value is None or value is not_available:
+            return True
+        if type(value) is float:
+            return value != value
+        return isinstance(value, scalars) and bool(value != value)
+
+    found = [type(value) is str or not is_missing(value) for value in values]
+    return np.array(found, dtype=bool)
 
 
 def _group(kind: type, name: Any) -> str:
@@ -336,9 +282,8 @@ def _group(kind: type, name: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the training table."""
+    """A column of the training table; the fields are saved with models."""
 
-    index: int  # in the table
     name: str | int  # in a frame; the index in an array
     kind: Kind
     had_missing: bool  # whether a value was missing in training
@@ -349,72 +294,37 @@ class Column:
     origin: str | None = None  # the first date
 
     @classmethod
-    def from_cells(cls, index: int, raw: RawColumn, *, max_categories: int) -> Self:
+    def from_cells(cls, raw: RawColumn, *, max_categories: int) -> Self:
         """Describe a column of the training table; pool its rarest categories."""
         name = raw.name if isinstance(raw.name, (str, int)) else str(raw.name)
         had_missing = not bool(raw.observed.all())
         if raw.kind is None:
-            return cls(index, name, "number", had_missing, empty=True)
-        if raw.kind == "category":
-            kept, pooled = _find_categories(raw, max_categories)
-            return cls(
-                index, name, raw.kind, had_missing, categories=kept, pooled=pooled
-            )
-        origin = str(raw.values[raw.observed].min()) if raw.kind == "date" else None
-        return cls(index, name, raw.kind, had_missing, origin=origin)
+            return cls(name, "number", had_missing, empty=True)
+        seen = raw.values[raw.observed]
+        if raw.kind != "category":
+            origin = str(seen.min()) if raw.kind == "date" else None
+            return cls(name, raw.kind, had_missing, origin=origin)
+        counts: Counter[Category] = Counter()
+        for cell, count in Counter(seen.tolist()).items():
+            counts[category_of(cell)] += count
+        values = sorted(counts, key=lambda value: (_family(value) is str, value))
+        pooled: tuple[Category, ...] = ()
+        if len(values) > max_categories:
+            by_frequency = sorted(values, key=lambda value: -counts[value])
+            pooled = tuple(by_frequency[max_categories - 1 :])
+        rare = set(pooled)
+        kept = tuple(value for value in values if value not in rare)
+        return cls(name, raw.kind, had_missing, categories=kept, pooled=pooled)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Make a column of what ``to_state`` returned."""
-        try:
-            known = dict(state)
-            column = cls(
-                had_missing=known.pop("had_holes"),
-                categories=tuple(known.pop("levels")),
-                pooled=tuple(known.pop("pooled")),
-                **known,
-            )
-            column._check()
-        except (KeyError, TypeError, ValueError) as error:
-            msg = (
-                f"Got a damaged column in the model's schema ({error!r}), but expected "
-                f"what the model was saved with. Save the model again."
-            )
-            raise LacunetError(msg) from error
-        return column
+        several = {name: tuple(state[name]) for name in ("categories", "pooled")}
+        return cls(**{**state, **several})
 
     def to_state(self) -> dict[str, Any]:
-        """Return the column as JSON-able values, under the names of format 1."""
-        return {
-            "index": self.index,
-            "name": self.name,
-            "kind": self.kind,
-            "had_holes": self.had_missing,
-            "empty": self.empty,
-            "levels": list(self.categories),
-            "pooled": list(self.pooled),
-            "origin": self.origin,
-        }
-
-    def _check(self) -> None:
-        """Refuse a state that no ``to_state`` returned."""
-        values = (*self.categories, *self.pooled)
-        checks = {
-            "index": type(self.index) is int and self.index >= 0,
-            "name": type(self.name) in (int, str),
-            "kind": self.kind in KINDS,
-            "had_holes": type(self.had_missing) is bool,
-            "empty": type(self.empty) is bool,
-            "levels": all(type(value) in (str, int, float, bool) for value in values)
-            and len(self._codes) == len(values)
-            and (len(values) > 0) == (self.kind == "category"),
-            "origin": (self.origin is not None) == (self.kind == "date"),
-        }
-        wrong = [name for name, sound in checks.items() if not sound]
-        if wrong:
-            msg = f"wrong {', '.join(wrong)}"
-            raise ValueError(msg)
-        np.datetime64(self.origin if self.origin is not None else "NaT")
+        """Return the column as JSON-able values."""
+        return asdict(self)
 
     @property
     def size(self) -> int:
@@ -425,10 +335,6 @@ class Column:
     def _codes(self) -> dict[Category, int]:
         codes = dict.fromkeys(self.pooled, len(self.categories))
         return {**codes, **{value: code for code, value in enumerate(self.categories)}}
-
-    @cached_property
-    def _types(self) -> set[type]:
-        return {_family(value) for value in self._codes}
 
     def numbers_of(self, raw: RawColumn) -> np.ndarray:
         """Return the cells as numbers, dates as days since the first: (rows,)."""
@@ -455,7 +361,8 @@ class Column:
         cells = raw.values[raw.observed].tolist()
         # Many cells, few categories: each is looked up once.
         values = {cell: category_of(cell) for cell in set(cells)}
-        if raw.kind == "date" or self._types.isdisjoint(map(_family, values.values())):
+        families = set(map(_family, self._codes))
+        if raw.kind == "date" or families.isdisjoint(map(_family, values.values())):
             raise self._mismatch(raw)
         found = {cell: self._codes.get(value, -1) for cell, value in values.items()}
         codes[raw.observed] = [found[cell] for cell in cells]
@@ -498,19 +405,3 @@ def category_of(value: Any) -> Category:
 
 def _family(value: Any) -> type:
     return float if isinstance(value, numbers.Real) else str
-
-
-def _find_categories(
-    raw: RawColumn, max_categories: int
-) -> tuple[tuple[Category, ...], tuple[Category, ...]]:
-    """Return the categories in order, and the rare ones if there are too many."""
-    counts: Counter[Category] = Counter()
-    for cell, count in Counter(raw.values[raw.observed].tolist()).items():
-        counts[category_of(cell)] += count
-    ordered = sorted(counts, key=lambda value: (_family(value) is str, value))
-    if len(ordered) <= max_categories:
-        return tuple(ordered), ()
-    by_frequency = sorted(ordered, key=lambda value: -counts[value])
-    kept = set(by_frequency[: max_categories - 1])
-    frequent = tuple(value for value in ordered if value in kept)
-    return frequent, tuple(by_frequency[max_categories - 1 :])

@@ -34,6 +34,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     on_unseen_missing : {"warn", "use", "raise"}, default="use"
         What to do about missing values in a column that had none in training: warn and
         fill them, fill them, or raise an error.
+    missing_columns : {"raise", "use"}, default="raise"
+        What to do about frames, after training, that lack a column: raise an error, or
+        use them, the column missing in each row. Columns are found by name.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     random_state : int, RandomState instance or None, default=None
@@ -67,6 +70,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "use",
+        missing_columns: Literal["raise", "use"] = "raise",
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -75,6 +79,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.missing_columns = missing_columns
         self.device = device
         self.random_state = random_state
 

@@ -62,6 +62,9 @@ class LacunetRBFClassifier(LabelledEstimator):
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about missing values, at prediction, in a column that had none in
         training: warn and use them, use them, or raise an error.
+    missing_columns : {"raise", "use"}, default="raise"
+        What to do about frames, after training, that lack a column: raise an error, or
+        use them, the column missing in each row. Columns are found by name.
     n_networks : int, default=1
         Number of networks; each has other validation rows, and their predictions are
         averaged.
@@ -139,6 +142,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
+        missing_columns: Literal["raise", "use"] = "raise",
         n_networks: int = 1,
         max_epochs: int = 200,
         batch_size: int | Literal["auto"] = "auto",
@@ -164,6 +168,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.missing_columns = missing_columns
         self.n_networks = n_networks
         self.max_epochs = max_epochs
         self.batch_size = batch_size

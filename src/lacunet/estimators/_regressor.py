@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._checks import (
     check_given,
+    check_no_more,
     check_numbers,
     check_pair,
     check_weights,
@@ -63,6 +64,9 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about missing values, at prediction, in a column that had none in
         training: warn and use them, use them, or raise an error.
+    missing_columns : {"raise", "use"}, default="raise"
+        What to do about frames, after training, that lack a column: raise an error, or
+        use them, the column missing in each row. Columns are found by name.
     hidden_layer_sizes : tuple of int, default=(64, 64)
         Widths of the hidden layers of each network; the first is the expected layer.
     activation : str, torch.nn.Module or callable, default="gelu"
@@ -143,6 +147,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
+        missing_columns: Literal["raise", "use"] = "raise",
         hidden_layer_sizes: tuple[int, ...] = (64, 64),
         activation: ActivationLike = "gelu",
         dropout: float = 0.1,
@@ -168,6 +173,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.missing_columns = missing_columns
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.dropout = dropout
@@ -200,6 +206,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         y_val: Any = None,
         X_unlabelled: Any = None,
         checkpoint: AnyPath | None = None,
+        **unknown: Any,
     ) -> Self:
         """Fit the density, then train the networks with it.
 
@@ -225,6 +232,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         -------
         self
         """
+        check_no_more(self, unknown)
         check_given(y, self)
         self._begin()
         table = read_table(self, X, reset=True)

@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import shutil
-import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -20,25 +18,24 @@ from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
 from lacunet.density import IncompleteGaussianMixture
+from lacunet.estimators._format_1 import upgrade
 from lacunet.exceptions import LacunetError
 from lacunet.training import Tensors
 
 AnyPath = str | os.PathLike[str]
 Kind = Literal["model", "checkpoint"]
 
-FORMAT = 2
+FORMAT = 3
 LIBRARY = "lacunet"
 TENSORS = "model.safetensors"
 RECORD = "model.json"
 TEXTS = "texts"  # in a record: names of the other files
-# A record of more is neither written nor read; a thousand columns make about five.
-MOST_BYTES = 64 * 2**20
 
-_RESERVED = "__metadata__"  # by safetensors, for what is no tensor
 _SAVE_AGAIN = "It is damaged or was edited: save it again."
 # Parameters of how long to train, or how to predict: a checkpoint holds for others.
 _FREE = (
     "max_epochs",
+    "missing_columns",
     "n_samples",
     "on_unseen_missing",
     "propagate",
@@ -52,14 +49,16 @@ def write_model(
     tensors: Mapping[str, Tensor],
     content: Mapping[str, Any],
     texts: Mapping[str, str] | None = None,
+    *,
+    force: bool = False,
 ) -> None:
     """Write a model: a folder with ``model.safetensors``, ``model.json`` and texts.
 
-    ``path`` is where nothing is, an empty folder, or a model of this library; anything
-    else is refused. The folder is made under a temporary name beside it, synchronised
-    and renamed, so that there is never half a model. A model that is there already is
-    renamed first and deleted afterwards: a process killed in between leaves it beside
-    ``path``, with a name that ends in ``.old``.
+    ``path`` is where nothing is, an empty folder or, with ``force``, a model of this
+    library; anything else is refused. The folder is made under a temporary name beside
+    it and renamed, so that there is never half a model. A model that is there already
+    is renamed first and deleted afterwards: a process killed in between leaves it
+    beside ``path``, with a name that ends in ``.old``.
     """
     beside = texts or {}
     for name in beside:
@@ -69,34 +68,43 @@ def write_model(
                 f"file, such as 'card.md'."
             )
             raise LacunetError(msg)
-    data = _dump(_own(tensors))
-    digest = hashlib.sha256(data).hexdigest()
+    data = _dump(tensors)
     listed = {**content, TEXTS: sorted(beside)} if beside else content
-    record = seal(listed, kind="model", tensors_sha256=digest)
+    record = seal(listed, kind="model", tensors_sha256=_sha256(data))
+    files = {name: text.encode() for name, text in beside.items()}
     with _disk_errors("write a model", path):
         target = _target(path)
-        former = _find_replaceable(target)
-        folder = _beside(target, "tmp")
+        _check_replaceable(target, force=force)
+        folder, former = (
+            target.with_name(f".{target.name}.{secrets.token_hex(8)}.{ending}")
+            for ending in ("tmp", "old")
+        )
         folder.mkdir()
         try:
-            _write_file(folder / TENSORS, data)
-            _write_file(folder / RECORD, record.encode())
-            for name, text in beside.items():
-                _write_file(folder / name, text.encode())
-            _sync_folder(folder)
-            _swap(folder, target, former)
+            for name, text in {**files, TENSORS: data, RECORD: record.encode()}.items():
+                _write_file(folder / name, text)
+            if target.exists():
+                target.rename(former)
+            try:
+                folder.rename(target)
+            except OSError:
+                if former.exists():
+                    former.rename(target)
+                raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
 
 
-def check_place(path: AnyPath) -> None:
+def check_place(path: AnyPath, *, force: bool = False) -> None:
     """Check that a model can be written to a path, before any work is done.
 
     Parameters
     ----------
     path : str or PathLike
-        The folder that ``save`` shall write. It may not exist, be empty, or hold a
-        model, which would be replaced.
+        The folder that ``save`` shall write. It may not exist, or be empty.
+    force : bool, default=False
+        Whether it may hold a model, which would be replaced.
 
     Raises
     ------
@@ -111,28 +119,31 @@ def check_place(path: AnyPath) -> None:
     ...     check_place(f"{folder}/model")
     """
     with _disk_errors("write a model", path):
-        _find_replaceable(_target(path))
+        _check_replaceable(_target(path), force=force)
 
 
 def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the tensors and the content that ``write_model`` wrote.
 
     Nothing of the files is run or imported, and nothing is used before its sha256 is
-    verified.
+    verified. Content of earlier formats is brought into the present one.
     """
     with _disk_errors("read a model", path):
         folder = Path(os.fsdecode(path))
         _check_is_folder(folder)
-        record = _read_file(folder / RECORD, most=MOST_BYTES)
+        record = _read_file(folder / RECORD)
         data = _read_file(folder / TENSORS)
-    content, digest = unseal(record, kind="model", place=f"a {RECORD} in {folder}")
-    if hashlib.sha256(data).hexdigest() != digest:
+    place = f"a {RECORD} in {folder}"
+    content, digest, number = unseal(record, kind="model", place=place)
+    if _sha256(data) != digest:
         msg = (
             f"Got a {TENSORS} in {folder} that does not match the sha256 in {RECORD}. "
             f"It is damaged, or of another model: copy both files again."
         )
         raise LacunetError(msg)
-    return _load(data, folder / TENSORS), content
+    with model_errors(path):
+        tensors = _load(data, folder / TENSORS)
+        return tensors, content if number == FORMAT else upgrade(content)
 
 
 def write_checkpoint(
@@ -143,24 +154,15 @@ def write_checkpoint(
     It is written to a temporary file beside ``path`` and renamed, so a process killed
     at any moment leaves the last checkpoint whole.
     """
-    owned = _own(tensors)
-    record = seal(content, kind="checkpoint", tensors_sha256=_digest_tensors(owned))
-    data = _dump(owned, {"lacunet": record})
+    digest = _sha256(_dump(tensors))
+    record = seal(content, kind="checkpoint", tensors_sha256=digest)
+    data = _dump(tensors, {LIBRARY: record})
     with _disk_errors("write a checkpoint", path):
         target = _target(path)
-        former = _read_file(target) if target.exists() else b""
-        if former and not _is_checkpoint(former):
-            msg = (
-                f"Got a file at {str(target)!r} that is no checkpoint of lacunet, but "
-                f"expected nothing, or one to replace. Choose another path, or delete "
-                f"it."
-            )
-            raise LacunetError(msg)
         temporary = target.with_name(f".{target.name}.tmp")
         temporary.unlink(missing_ok=True)
         _write_file(temporary, data)
         temporary.replace(target)
-        _sync_folder(target.parent)
 
 
 def read_checkpoint(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -168,15 +170,17 @@ def read_checkpoint(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with _disk_errors("read a checkpoint", path):
         data = _read_file(Path(os.fsdecode(path)))
     tensors = _load(data, path)
-    record = _metadata(data).get("lacunet")
-    if not isinstance(record, str):
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    record = header.get("__metadata__", {}).get(LIBRARY)
+    if record is None:
         msg = f"Got {path} without a record, but expected a checkpoint of lacunet."
         raise LacunetError(msg)
-    content, digest = unseal(record, kind="checkpoint", place=f"a record in {path}")
-    if _digest_tensors(tensors) != digest:
+    place = f"a record in {path}"
+    content, digest, number = unseal(record, kind="checkpoint", place=place)
+    if number != FORMAT or _sha256(_dump(tensors)) != digest:
         msg = (
-            f"Got {path} whose tensors do not match their sha256. It is damaged: "
-            f"delete it and start again."
+            f"Got {path} whose tensors do not match their sha256, or which another "
+            f"version of lacunet wrote. Delete it and start again."
         )
         raise LacunetError(msg)
     return tensors, content
@@ -338,7 +342,7 @@ def model_errors(path: AnyPath) -> Iterator[None]:
         raise LacunetError(msg) from error
 
 
-# --- records: strict JSON, sealed with sha256
+# --- records: JSON, sealed with sha256
 
 
 def seal(content: Mapping[str, Any], *, kind: Kind, tensors_sha256: str) -> str:
@@ -346,87 +350,55 @@ def seal(content: Mapping[str, Any], *, kind: Kind, tensors_sha256: str) -> str:
 
     Floats in ``content`` are finite and come back bit by bit, tuples as lists.
     """
+    record: dict[str, Any] = {
+        "format": FORMAT,
+        "library": LIBRARY,
+        "kind": kind,
+        "content": content,
+        "sha256": {"tensors": tensors_sha256},
+    }
     try:
-        record = {
-            "format": FORMAT,
-            "library": LIBRARY,
-            "kind": kind,
-            "content": _plain(content),
-            "sha256": {"tensors": tensors_sha256},
-        }
-        record["sha256"] = {
-            "tensors": tensors_sha256,
-            "content": _digest_record(record),
-        }
+        record["sha256"] = {**record["sha256"], "content": _digest_record(record)}
         # A model's record is for people to read, too.
         indent = 1 if kind == "model" else None
-        text = json.dumps(record, indent=indent, allow_nan=False)
+        return json.dumps(record, indent=indent, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         msg = (
             f"Got content that is not JSON ({error}), but expected strings, finite "
             f"numbers, booleans, None, and lists and dicts of them."
         )
         raise LacunetError(msg) from error
-    if len(text) > MOST_BYTES:
-        msg = f"Got a {kind} with a record of {len(text)} bytes, but expected less."
-        raise LacunetError(msg)
-    return text
 
 
-def unseal(text: bytes | str, *, kind: Kind, place: str) -> tuple[dict[str, Any], str]:
-    """Return the content of a record from ``seal``, and the digest of its tensors."""
+def unseal(
+    text: bytes | str, *, kind: Kind, place: str
+) -> tuple[dict[str, Any], str, int]:
+    """Return the content of a record, the sha256 of its tensors, and its format."""
     try:
-        record = _parse(text)
-    except (ValueError, RecursionError) as error:
-        msg = f"Got {place} that is not proper JSON ({error}). {_SAVE_AGAIN}"
+        record = json.loads(text)
+        sums = record.pop("sha256", {})
+        digest, claimed = sums.get("tensors"), sums.get("content")
+        found = _digest_record({**record, "sha256": {"tensors": digest}})
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        msg = f"Got {place} that is no record in JSON ({error}). {_SAVE_AGAIN}"
         raise LacunetError(msg) from error
-    if not isinstance(record, dict):
-        msg = f"Got {place} that holds no record, but expected one of lacunet."
-        raise LacunetError(msg)
-    _check_origin(record, kind, place)
-    sums = record.pop("sha256", None)
-    content = record.get("content")
-    if not (isinstance(sums, dict) and isinstance(content, dict)):
-        msg = f"Got {place} without its content or sums. {_SAVE_AGAIN}"
-        raise LacunetError(msg)
-    tensors_sha256, claimed = sums.get("tensors"), sums.get("content")
-    record["sha256"] = {"tensors": tensors_sha256}
-    if len(sums) != 2 or _digest_record(record) != claimed:
-        msg = f"Got {place} whose content does not match its sha256. {_SAVE_AGAIN}"
-        raise LacunetError(msg)
-    return content, str(tensors_sha256)
-
-
-def _parse(text: bytes | str) -> Any:
-    """Parse JSON; refuse what Python adds to it, infinities and repeated keys."""
-    return json.loads(
-        text if isinstance(text, str) else text.decode(),
-        object_pairs_hook=_without_repeats,
-        parse_constant=_refuse_constant,
-        parse_float=_finite,
-    )
-
-
-def _check_origin(record: dict[str, Any], kind: Kind, place: str) -> None:
-    if record.get("library") != LIBRARY:
+    number = record.get("format")
+    if record.get("library") != LIBRARY or record.get("kind") != kind:
         msg = (
-            f"Got {place} of library {record.get('library')!r}, but expected "
-            f"{LIBRARY!r}. Give the path of a {kind} that lacunet saved."
+            f"Got {place} of a {record.get('kind')} of {record.get('library')}, but "
+            f"expected a {kind} that {LIBRARY} saved."
         )
         raise LacunetError(msg)
-    number = record.get("format")
-    if type(number) is not int or number < 1:
-        msg = f"Got {place} with format={number!r}. {_SAVE_AGAIN}"
-        raise LacunetError(msg)
-    if number > FORMAT:
+    if type(number) is int and number > FORMAT:
         msg = (
             f"Got {place} of format {number}, but expected at most {FORMAT}: a newer "
             f"lacunet wrote it. Update lacunet."
         )
         raise LacunetError(msg)
-    if record.get("kind") != kind:
-        msg = f"Got {place} of a {record.get('kind')!r}, but expected a {kind}."
+    if found != claimed or type(number) is not int:
+        msg = f"Got {place} whose content does not match its sha256. {_SAVE_AGAIN}"
         raise LacunetError(msg)
+    return record["content"], str(digest), number
 
 
 def _digest_record(record: Mapping[str, Any]) -> str:
@@ -434,67 +406,25 @@ def _digest_record(record: Mapping[str, Any]) -> str:
     canonical = json.dumps(
         record, sort_keys=True, separators=(",", ":"), allow_nan=False
     )
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return _sha256(canonical.encode())
 
 
-def _plain(value: Any) -> Any:
-    """Return tuples as lists and refuse keys that JSON would make strings of."""
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                msg = f"the key {key!r} is no string"
-                raise TypeError(msg)
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return value
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        msg = "a key occurs twice"
-        raise ValueError(msg)
-    return record
+# --- tensors and files
 
 
-def _refuse_constant(name: str) -> float:
-    msg = f"{name} is no number of JSON"
-    raise ValueError(msg)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        msg = f"{text} is too large"
-        raise ValueError(msg)
-    return number
-
-
-# --- tensors
-
-
-def _own(tensors: Mapping[Any, Any]) -> dict[str, Tensor]:
-    """Return copies on the CPU that share no memory, as safetensors wants them."""
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
-            msg = f"Got {name}={tensor!r}, but expected a dense torch.Tensor."
-            raise LacunetError(msg)
-        if not isinstance(name, str) or name == _RESERVED:
-            msg = f"Got a tensor of the name {name!r}, but expected another string."
-            raise LacunetError(msg)
-    return {
+def _dump(
+    tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+) -> bytes:
+    # Copies that share no memory, as safetensors wants them.
+    owned = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
-
-
-def _dump(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    try:
-        return dump_tensors(tensors, metadata)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        msg = f"Got tensors that can't be saved ({error!r}), but expected plain ones."
-        raise LacunetError(msg) from error
+    return dump_tensors(owned, metadata)
 
 
 def _load(data: bytes, path: AnyPath) -> dict[str, Tensor]:
@@ -506,30 +436,6 @@ def _load(data: bytes, path: AnyPath) -> dict[str, Tensor]:
             f"lacunet saved. It is damaged, or something else."
         )
         raise LacunetError(msg) from error
-
-
-def _digest_tensors(tensors: Mapping[str, Tensor]) -> str:
-    """Return the sha256 of names, dtypes, shapes and bytes."""
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(json.dumps([name, str(tensor.dtype), tensor.shape]).encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _metadata(data: bytes) -> dict[str, Any]:
-    """Return the metadata of a safetensors file that has been read already."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    try:
-        metadata = dict(_parse(data[8:end])[_RESERVED])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        msg = f"Got a checkpoint without a record in its header ({error!r})."
-        raise LacunetError(msg) from error
-    return metadata
-
-
-# --- files
 
 
 @contextmanager
@@ -553,10 +459,6 @@ def _target(path: AnyPath) -> Path:
     return target
 
 
-def _beside(target: Path, ending: str) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.{ending}")
-
-
 def _check_is_folder(folder: Path) -> None:
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
@@ -567,94 +469,47 @@ def _check_is_folder(folder: Path) -> None:
         raise LacunetError(msg)
 
 
-def _find_replaceable(target: Path) -> list[str]:
-    """Return the files of the model that is there, and refuse anything else."""
+def _check_replaceable(target: Path, *, force: bool) -> None:
+    """Refuse a place with anything but a model that may be replaced."""
     if not target.exists():
-        return []
+        return
     _check_is_folder(target)
     found = sorted(entry.name for entry in target.iterdir())
-    if found and not {TENSORS, RECORD} <= set(found) <= _names_of_model(target):
+    if not found:
+        return
+    known: set[str] = set()
+    if {TENSORS, RECORD} <= set(found):
+        try:
+            record = json.loads(_read_file(target / RECORD))
+            if record["library"] == LIBRARY:
+                known = {TENSORS, RECORD, *record["content"].get(TEXTS, [])}
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            pass  # another one's record
+    if not set(found) <= known:
         msg = (
             f"Got a folder at {str(target)!r} with {found[:5]}, but expected nothing, "
             f"or a model of lacunet to replace. Choose another path, or delete it."
         )
         raise LacunetError(msg)
-    return found
-
-
-def _names_of_model(folder: Path) -> set[str]:
-    """Return the names of files that a model of this library may have."""
-    text = _read_file(folder / RECORD, most=MOST_BYTES)
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return set()
-    if not isinstance(record, dict) or record.get("library") != LIBRARY:
-        return set()
-    content = record.get("content")
-    listed = content.get(TEXTS) if isinstance(content, dict) else None
-    texts = listed if isinstance(listed, list) else []
-    return {TENSORS, RECORD, *(name for name in texts if isinstance(name, str))}
-
-
-def _is_checkpoint(data: bytes) -> bool:
-    try:
-        return "lacunet" in _metadata(data)
-    except LacunetError:
-        return False
-
-
-def _read_file(path: Path, *, most: int | None = None) -> bytes:
-    """Read a regular file that is where it seems to be, without waiting for it."""
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode):
-        msg = f"Got {str(path)!r}, a folder, link or device, but expected a file."
-        raise LacunetError(msg)
-    if most is not None and found.st_size > most:
+    if not force:
         msg = (
-            f"Got {str(path)!r} of {found.st_size} bytes, but expected at most {most}."
+            f"Got a model at {str(target)!r} already, but expected nothing there. "
+            f"Choose another path, or replace it with force=True."
         )
         raise LacunetError(msg)
-    # Not to follow a link and not to wait on a pipe that came in between.
-    flags = [getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]
-    with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as file:
-        return file.read() if most is None else file.read(most)
+
+
+def _read_file(path: Path) -> bytes:
+    """Read a file, without waiting for what is none, such as a pipe."""
+    if path.exists() and not path.is_file():
+        msg = f"Got {str(path)!r}, a folder or device, but expected a file."
+        raise LacunetError(msg)
+    return path.read_bytes()
 
 
 def _write_file(path: Path, data: bytes) -> None:
+    """Write a new file, on the disk before it is renamed."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Synchronise the names in a folder with the disk, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _swap(folder: Path, target: Path, names: Sequence[str]) -> None:
-    """Move a finished folder to its place, and what was there out of the way."""
-    if not target.exists():
-        folder.rename(target)
-    elif not any(target.iterdir()):
-        target.rmdir()
-        folder.rename(target)
-    else:
-        former = _beside(target, "old")
-        target.rename(former)
-        try:
-            folder.rename(target)
-        except OSError:
-            former.rename(target)
-            raise
-        for name in names:
-            (former / name).unlink()
-        former.rmdir()
-    _sync_folder(target.parent)
