@@ -231,7 +231,7 @@ def reseal(folder, change):
     save_file(tensors, folder / "model.safetensors")
     data = (folder / "model.safetensors").read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    text = seal(content, kind="model", tensors_sha256=digest)
+    text = seal(content, tensors_sha256=digest)
     (folder / "model.json").write_text(text)
 
 

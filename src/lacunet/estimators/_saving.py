@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from lacunet.exceptions import LacunetError
 from lacunet.training import Tensors
 
 AnyPath = str | os.PathLike[str]
-Kind = Literal["model", "checkpoint"]
 
 FORMAT = 3
 LIBRARY = "lacunet"
@@ -70,7 +69,7 @@ def write_model(
             raise LacunetError(msg)
     data = _dump(tensors)
     listed = {**content, TEXTS: sorted(beside)} if beside else content
-    record = seal(listed, kind="model", tensors_sha256=_sha256(data))
+    record = seal(listed, tensors_sha256=_sha256(data))
     files = {name: text.encode() for name, text in beside.items()}
     with _disk_errors("write a model", path):
         target = _target(path)
@@ -131,71 +130,86 @@ def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with _disk_errors("read a model", path):
         folder = Path(os.fsdecode(path))
         _check_is_folder(folder)
-        record = _read_file(folder / RECORD)
+        text = _read_file(folder / RECORD)
         data = _read_file(folder / TENSORS)
     place = f"a {RECORD} in {folder}"
-    content, digest, number = unseal(record, kind="model", place=place)
-    if _sha256(data) != digest:
+    try:
+        record = json.loads(text)
+        sums = record.pop("sha256", {})
+        tensors_sha256, claimed = sums.get("tensors"), sums.get("content")
+        found = _digest_record(record, tensors_sha256)
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        msg = f"Got {place} that is no record in JSON ({error}). {_SAVE_AGAIN}"
+        raise LacunetError(msg) from error
+    number = record.get("format")
+    if record.get("library") != LIBRARY:
+        msg = (
+            f"Got {place} of library {record.get('library')!r}, but expected one that "
+            f"{LIBRARY} saved."
+        )
+        raise LacunetError(msg)
+    if type(number) is int and number > FORMAT:
+        msg = (
+            f"Got {place} of format {number}, but expected at most {FORMAT}: a newer "
+            f"lacunet wrote it. Update lacunet."
+        )
+        raise LacunetError(msg)
+    if found != claimed or type(number) is not int:
+        msg = f"Got {place} whose content does not match its sha256. {_SAVE_AGAIN}"
+        raise LacunetError(msg)
+    if _sha256(data) != tensors_sha256:
         msg = (
             f"Got a {TENSORS} in {folder} that does not match the sha256 in {RECORD}. "
             f"It is damaged, or of another model: copy both files again."
         )
         raise LacunetError(msg)
     with model_errors(path):
+        content = record["content"]
         tensors = _load(data, folder / TENSORS)
         return tensors, content if number == FORMAT else upgrade(content)
 
 
-def write_checkpoint(
-    path: AnyPath, tensors: Mapping[str, Tensor], content: Mapping[str, Any]
-) -> None:
-    """Write a checkpoint: one safetensors file with the record in its metadata.
+def seal(content: Mapping[str, Any], *, tensors_sha256: str) -> str:
+    """Return the text of a record, with the sha256 of itself and of its tensors.
 
-    It is written to a temporary file beside ``path`` and renamed, so a process killed
-    at any moment leaves the last checkpoint whole.
+    Floats in ``content`` are finite and come back bit by bit, tuples as lists.
     """
-    digest = _sha256(_dump(tensors))
-    record = seal(content, kind="checkpoint", tensors_sha256=digest)
-    data = _dump(tensors, {LIBRARY: record})
-    with _disk_errors("write a checkpoint", path):
-        target = _target(path)
-        temporary = target.with_name(f".{target.name}.tmp")
-        temporary.unlink(missing_ok=True)
-        _write_file(temporary, data)
-        temporary.replace(target)
-
-
-def read_checkpoint(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and the content that ``write_checkpoint`` wrote."""
-    with _disk_errors("read a checkpoint", path):
-        data = _read_file(Path(os.fsdecode(path)))
-    tensors = _load(data, path)
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    record = header.get("__metadata__", {}).get(LIBRARY)
-    if record is None:
-        msg = f"Got {path} without a record, but expected a checkpoint of lacunet."
-        raise LacunetError(msg)
-    place = f"a record in {path}"
-    content, digest, number = unseal(record, kind="checkpoint", place=place)
-    if number != FORMAT or _sha256(_dump(tensors)) != digest:
+    record = {"format": FORMAT, "library": LIBRARY, "content": content}
+    try:
+        digest = _digest_record(record, tensors_sha256)
+        sums = {"tensors": tensors_sha256, "content": digest}
+        return json.dumps({**record, "sha256": sums}, indent=1, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
         msg = (
-            f"Got {path} whose tensors do not match their sha256, or which another "
-            f"version of lacunet wrote. Delete it and start again."
+            f"Got content that is not JSON ({error}), but expected strings, finite "
+            f"numbers, booleans, None, and lists and dicts of them."
         )
-        raise LacunetError(msg)
-    return tensors, content
+        raise LacunetError(msg) from error
+
+
+def _digest_record(record: Mapping[str, Any], tensors_sha256: Any) -> str:
+    """Return the sha256 of a record in canonical JSON."""
+    whole = {**record, "sha256": {"tensors": tensors_sha256}}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _sha256(text.encode())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 class CheckpointFile:
     """A file that training is written to after each epoch, and resumed from.
 
-    ``seed`` is the one that training began with, None if it has not begun.
+    It is one safetensors file with a record in its metadata. ``seed`` is the one that
+    training began with, None if it has not begun.
     """
 
     def __init__(self, path: AnyPath) -> None:
         self._path = path
         self._owner = ""
         self._found: tuple[Tensors, dict[str, Any]] | None = None
+        self.seed: int | None = None
         target = Path(os.fsdecode(path))
         if not target.parent.is_dir() or target.is_dir():
             msg = (
@@ -204,8 +218,17 @@ class CheckpointFile:
             )
             raise LacunetError(msg)
         if target.exists():
-            self._found = read_checkpoint(path)
-        self.seed: int | None = self._found[1].get("seed") if self._found else None
+            with _disk_errors("read a checkpoint", path):
+                data = _read_file(target)
+            tensors = _load(data, path)
+            header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+            try:
+                record = json.loads(header["__metadata__"][LIBRARY])
+                self.seed = record["seed"]
+            except (LookupError, TypeError, ValueError) as error:
+                msg = f"Got {path}, but expected nothing, or a checkpoint of lacunet."
+                raise LacunetError(msg) from error
+            self._found = tensors, record
 
     def belong_to(self, owner: str, seed: int) -> None:
         """Set the fit that it belongs to; refuse the checkpoint of another one."""
@@ -224,15 +247,21 @@ class CheckpointFile:
         return self._found
 
     def write(self, tensors: Tensors, content: dict[str, Any]) -> None:
-        """Replace the checkpoint."""
+        """Replace the checkpoint, by renaming a whole one: it is never half written."""
         owned = {**content, "owner": self._owner, "seed": self.seed}
-        write_checkpoint(self._path, tensors, owned)
+        data = _dump(tensors, {LIBRARY: json.dumps(owned)})
+        with _disk_errors("write a checkpoint", self._path):
+            target = _target(self._path)
+            temporary = target.with_name(f".{target.name}.tmp")
+            temporary.unlink(missing_ok=True)
+            _write_file(temporary, data)
+            temporary.replace(target)
 
 
 def name_owner(parameters: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> str:
     """Return a digest of the packed parameters and data that determine a fit."""
     fixed = {name: value for name, value in parameters.items() if name not in _FREE}
-    text = json.dumps(fixed, sort_keys=True)
+    text = json.dumps([FORMAT, fixed], sort_keys=True)
     digest = hashlib.sha256(text.encode())
     for array in arrays:
         digest.update(repr(array.shape).encode())
@@ -340,77 +369,6 @@ def model_errors(path: AnyPath) -> Iterator[None]:
             f"expected one written by save. Save it again."
         )
         raise LacunetError(msg) from error
-
-
-# --- records: JSON, sealed with sha256
-
-
-def seal(content: Mapping[str, Any], *, kind: Kind, tensors_sha256: str) -> str:
-    """Return the text of a record, with the sha256 of itself and of its tensors.
-
-    Floats in ``content`` are finite and come back bit by bit, tuples as lists.
-    """
-    record: dict[str, Any] = {
-        "format": FORMAT,
-        "library": LIBRARY,
-        "kind": kind,
-        "content": content,
-        "sha256": {"tensors": tensors_sha256},
-    }
-    try:
-        record["sha256"] = {**record["sha256"], "content": _digest_record(record)}
-        # A model's record is for people to read, too.
-        indent = 1 if kind == "model" else None
-        return json.dumps(record, indent=indent, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = (
-            f"Got content that is not JSON ({error}), but expected strings, finite "
-            f"numbers, booleans, None, and lists and dicts of them."
-        )
-        raise LacunetError(msg) from error
-
-
-def unseal(
-    text: bytes | str, *, kind: Kind, place: str
-) -> tuple[dict[str, Any], str, int]:
-    """Return the content of a record, the sha256 of its tensors, and its format."""
-    try:
-        record = json.loads(text)
-        sums = record.pop("sha256", {})
-        digest, claimed = sums.get("tensors"), sums.get("content")
-        found = _digest_record({**record, "sha256": {"tensors": digest}})
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        msg = f"Got {place} that is no record in JSON ({error}). {_SAVE_AGAIN}"
-        raise LacunetError(msg) from error
-    number = record.get("format")
-    if record.get("library") != LIBRARY or record.get("kind") != kind:
-        msg = (
-            f"Got {place} of a {record.get('kind')} of {record.get('library')}, but "
-            f"expected a {kind} that {LIBRARY} saved."
-        )
-        raise LacunetError(msg)
-    if type(number) is int and number > FORMAT:
-        msg = (
-            f"Got {place} of format {number}, but expected at most {FORMAT}: a newer "
-            f"lacunet wrote it. Update lacunet."
-        )
-        raise LacunetError(msg)
-    if found != claimed or type(number) is not int:
-        msg = f"Got {place} whose content does not match its sha256. {_SAVE_AGAIN}"
-        raise LacunetError(msg)
-    return record["content"], str(digest), number
-
-
-def _digest_record(record: Mapping[str, Any]) -> str:
-    """Return the sha256 of a record in canonical JSON."""
-    canonical = json.dumps(
-        record, sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
-    return _sha256(canonical.encode())
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 # --- tensors and files
