@@ -60,7 +60,7 @@ def test_a_constant_target_is_predicted():
         (sparse.csr_matrix(np.ones((60, 1))), "[Ss]parse"),
         (np.ones((60, 2, 2)), "dim"),
         (np.ones(59), "inconsistent numbers of samples"),
-        (["a"] * 60, "Got y of strings, such as .a."),
+        (["a"] * 60, "Got y with .a., but expected numbers.*classifier"),
         (None, "requires y to be passed"),
     ],
 )

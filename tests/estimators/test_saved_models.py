@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import lacunet
+from lacunet.estimators._format_1 import upgrade
 
 FOLDER = Path(__file__).parents[1] / "data" / "saved-by-0.1.0"
 PREDICTED = json.loads((FOLDER / "predictions.json").read_text())
@@ -51,6 +52,24 @@ def test_models_saved_again_predict_the_same(rows, tmp_path):
         np.testing.assert_array_equal(
             *(np.asarray(getattr(m, method)(columns)) for m in (model, again))
         )
+
+
+def test_scales_of_earlier_formats_are_those_of_today():
+    column = {"index": 0, "name": 0, "kind": "number", "had_holes": True, "levels": []}
+    old = {"unit": [4.0], "shift": [0.5], "width": [0.25]}
+    lines = {"unit": [4.0, 1.0], "knots": [[0.1, 0.2], []], "heights": [[0.0, 1.0], []]}
+    for scale, scaling, expected in (
+        ("robust", old, {"centre": [2.0], "scale": [1.0]}),
+        (
+            "quantile",
+            lines,
+            {**lines, "knots": [[0.1, 0.2], [0.0]], "heights": [[0.0, 1.0], [0.0]]},
+        ),
+    ):
+        table = {"scale": scale, "columns": [column], "scaling": scaling}
+        new = upgrade({"inputs": {"table": table}})["inputs"]["table"]
+        assert new["columns"][0].keys() == {"name", "kind", "had_missing", "categories"}
+        assert new["scaling"] == expected
 
 
 def test_command_predicts_the_same(tmp_path):

@@ -421,10 +421,3 @@ def test_a_text_that_the_user_has_laid_there_is_not_replaced(tmp_path):
     with pytest.raises(LacunetError, match="or a model of lacunet to replace"):
         write_model(tmp_path / "m", {}, {}, {"notes.md": "other"}, force=True)
     assert (tmp_path / "m/notes.md").read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", ["../card.md", "a/b", "model.json", "", "..", "a\\b"])
-def test_texts_have_plain_names(tmp_path, name):
-    with pytest.raises(LacunetError, match="expected the plain name of a file"):
-        write_model(tmp_path / "m", {}, {}, {name: ""})
-    assert not list(tmp_path.iterdir())

@@ -19,12 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from lacunet.density import IncompleteGaussianMixture
-from lacunet.estimators._columns import (
-    as_table,
-    check_in_memory,
-    find_observed,
-    is_frame,
-)
+from lacunet.estimators._columns import as_table, find_observed, is_frame
 from lacunet.estimators._scaling import METHODS
 from lacunet.exceptions import warn_user
 
@@ -222,7 +217,13 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         # A shortcut for single rows. Infinities are found when the table is encoded.
         return X
     if not is_frame(X):
-        check_in_memory(X)
+        if hasattr(X, "collect") or hasattr(X, "__arrow_c_array__"):
+            msg = (
+                f"Got X of type {type(X).__name__}, but expected a table in memory. "
+                f"Use X.collect() for a lazy frame, pyarrow.Table.from_batches for a "
+                f"batch."
+            )
+            raise TypeError(msg)
         table = as_table(X) if isinstance(X, (list, tuple, np.ma.MaskedArray)) else X
         return validate_data(
             estimator, table, reset=reset, dtype=None, ensure_all_finite="allow-nan"
@@ -316,12 +317,10 @@ def check_given(y: Any, estimator: Any) -> None:
 def _check_observed(y: Any) -> None:
     """Refuse targets that are missing, whatever stands for them."""
     values = np.asarray(y)
-    missing = False
-    if values.dtype.kind == "f":
-        missing = bool(np.isnan(values).any())
-    elif values.dtype.kind == "O":
-        missing = not find_observed(values.ravel().tolist()).all()
-    if missing:
+    cells = values.ravel().tolist() if values.dtype.kind == "O" else []
+    if not find_observed(cells).all() or (
+        values.dtype.kind == "f" and np.isnan(values).any()
+    ):
         msg = (
             "Got y with missing values: Input y contains NaN, but expected a target "
             "for each row. Give the rows without one as X_unlabelled: they still teach "
@@ -374,18 +373,12 @@ def check_numbers(y: Any) -> np.ndarray:
     """Return the targets of a regression, (n_samples,) or (n_samples, outputs)."""
     _check_observed(y)
     given = np.asarray(y)
-    if given.dtype.kind in "mM":
+    cells = given.ravel().tolist() if given.dtype.kind in "OUTmM" else []
+    others = [c for c in cells if isinstance(c, str) or given.dtype.kind in "mM"]
+    if others:
         msg = (
-            "Got y of dates or durations, but expected numbers. Convert them, for "
-            "instance to days since the first one."
-        )
-        raise TypeError(msg)
-    cells = given.ravel().tolist() if given.dtype.kind in "OUT" else []
-    strings = [cell for cell in cells if isinstance(cell, str)]
-    if strings:
-        msg = (
-            f"Got y of strings, such as {strings[0]!r}, but expected numbers. Convert "
-            f"them, or use a classifier if they are names of classes."
+            f"Got y with {others[0]!r}, but expected numbers. Convert dates to days, "
+            f"and use a classifier if the strings are names of classes."
         )
         raise TypeError(msg)
     values: np.ndarray = check_array(

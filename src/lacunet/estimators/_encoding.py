@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import assert_all_finite
 
-from lacunet._validation import check_choice, check_positive_int
+from lacunet._validation import check_positive_int
 from lacunet.estimators._columns import (
     Column,
     RawColumn,
@@ -21,7 +21,6 @@ from lacunet.estimators._columns import (
     series_of,
 )
 from lacunet.estimators._scaling import (
-    METHODS,
     Method,
     Scaling,
     fit_scaling,
@@ -115,7 +114,7 @@ class TableEncoder:
     def _set_columns(self, columns: Sequence[Column]) -> None:
         """Keep the columns, and what follows from them."""
         self.columns = tuple(columns)
-        kinds = [column.kind for column in columns]
+        self._kinds = kinds = [column.kind for column in columns]
         numeric = [i for i, kind in enumerate(kinds) if kind != "category"]
         categories = [i for i, kind in enumerate(kinds) if kind == "category"]
         self.n_numeric = len(numeric)
@@ -143,7 +142,6 @@ class TableEncoder:
     def fit_transform(self, X: Any) -> np.ndarray:
         """Fit and encode at once, which reads the table once: (rows, width)."""
         check_positive_int(self.max_categories, "max_categories")
-        check_choice(self.scale, METHODS, "scale")
         cells = read_columns(as_table(X))
         self._set_columns(
             [
@@ -170,7 +168,6 @@ class TableEncoder:
             # All at once, without looking at single columns.
             array = table if isinstance(table, np.ndarray) else table.to_numpy()
             if array.dtype.kind in "fiu":
-                self._check_n_columns(array)
                 numbers = array.astype(np.float64)
                 if np.isinf(numbers).any():
                     # For the message that users of scikit-learn know.
@@ -178,7 +175,7 @@ class TableEncoder:
                 missing = np.isnan(numbers)
                 numbers[:, self._empty] = np.nan
                 return self.scaling.transform(numbers), missing
-        cells = self._read(table)
+        cells = read_columns(table, self._kinds)
         missing = np.stack([~raw.observed for raw in cells], axis=1)
         return self._encode(self._numbers(cells), cells), missing
 
@@ -192,14 +189,7 @@ class TableEncoder:
         missing otherwise. Observed cells, names and dtypes are kept.
         """
         table = as_table(X)
-        cells = self._read(table)
-        if encoded.shape != (len(table), self.width) or np.isnan(encoded).any():
-            msg = (
-                f"Got encoded of shape {encoded.shape} with "
-                f"{int(np.isnan(encoded).sum())} missing values, but expected "
-                f"({len(table)}, {self.width}) without any."
-            )
-            raise ValueError(msg)
+        cells = read_columns(table, self._kinds)
         numbers = self.scaling.inverse(encoded[:, : self.n_numeric])
         fills = {}
         for index, (column, raw) in enumerate(zip(self.columns, cells, strict=True)):
@@ -227,18 +217,6 @@ class TableEncoder:
         missing = np.isnan(encoded[:, self.starts[self._complete]]).any(0)
         pairs = zip(self._complete, missing, strict=True)
         return tuple(self.columns[index].name for index, found in pairs if found)
-
-    def _read(self, table: "np.ndarray | nw.DataFrame[Any]") -> list[RawColumn]:
-        self._check_n_columns(table)
-        return read_columns(table, [column.kind for column in self.columns])
-
-    def _check_n_columns(self, table: "np.ndarray | nw.DataFrame[Any]") -> None:
-        if table.shape[1] != len(self.columns):
-            msg = (
-                f"Got a table of {table.shape[1]} columns, but expected "
-                f"{len(self.columns)}, as in training."
-            )
-            raise ValueError(msg)
 
     def _numbers(self, cells: list[RawColumn]) -> np.ndarray:
         """Return numbers and dates in their own units, (rows, numeric columns)."""

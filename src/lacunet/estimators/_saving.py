@@ -60,13 +60,6 @@ def write_model(
     beside ``path``, with a name that ends in ``.old``.
     """
     beside = texts or {}
-    for name in beside:
-        if name in (TENSORS, RECORD, "", ".", "..") or set(name) & set("/\\\0"):
-            msg = (
-                f"Got a text of the name {name!r}, but expected the plain name of a "
-                f"file, such as 'card.md'."
-            )
-            raise LacunetError(msg)
     data = _dump(tensors)
     listed = {**content, TEXTS: sorted(beside)} if beside else content
     record = seal(listed, tensors_sha256=_sha256(data))
