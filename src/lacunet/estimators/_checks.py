@@ -23,9 +23,6 @@ from lacunet.estimators._columns import as_table, find_observed, is_frame
 from lacunet.estimators._scaling import METHODS
 from lacunet.exceptions import warn_user
 
-# What a value must be, and that in words.
-Rule = tuple[Callable[[Any], bool], str]
-
 # They may be changed on a fitted model.
 _OF_PREDICTION = ("missing_columns", "on_unseen_missing", "propagate", "n_samples")
 # Sums of larger weights may overflow.
@@ -36,6 +33,88 @@ _DEVICES: dict[str, Callable[[], bool]] = {
     "mps": torch.backends.mps.is_available,
     "cpu": lambda: True,
 }
+
+
+class CheckedEstimator(BaseEstimator):
+    """Base of the estimators: what they take, and errors that help."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that tables may have missing values, categories and strings."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator, and of its density as ``density__<name>``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self
+        """
+        nested = [name for name in params if name.startswith("density__")]
+        density = params.get("density", getattr(self, "density", None))
+        if nested and not isinstance(density, BaseEstimator):
+            msg = (
+                f"Got {nested[0]}={params[nested[0]]!r}, but density is {density!r}, "
+                f"which has no such parameter: it chooses the mixture itself. Give "
+                f"density=IncompleteGaussianMixture() to set parameters of it."
+            )
+            raise ValueError(msg)
+        return cast("Self", super().set_params(**params))
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of an estimator, whichever of them it has."""
+    _check(estimator.get_params(deep=False))
+    find_device(estimator.device)
+
+
+def check_prediction_parameters(estimator: Any) -> None:
+    """Check those that may have been changed on a fitted model."""
+    names = [name for name in _OF_PREDICTION if hasattr(estimator, name)]
+    _check({name: getattr(estimator, name) for name in names})
+
+
+def _check(parameters: Mapping[str, Any]) -> None:
+    for name, value in parameters.items():
+        is_valid, expected = _RULES.get(name, (lambda _: True, ""))
+        if not is_valid(value):
+            msg = f"Got {name}={value!r}, but expected {expected}."
+            raise ValueError(msg)
+
+
+def check_no_more(estimator: Any, unknown: Mapping[str, Any]) -> None:
+    """Refuse further arguments of ``fit``; groups with the way to have them."""
+    for name in unknown:
+        msg = f"{type(estimator).__name__}.fit() got an unexpected argument {name!r}."
+        if name == "groups":
+            msg += " Give the rows of some of the groups as X_val and y_val instead."
+        raise TypeError(msg)
+
+
+def find_device(device: str) -> torch.device:
+    """Return the named device, or with "auto" the best one."""
+    available = [name for name, is_available in _DEVICES.items() if is_available()]
+    if device != "auto" and device not in available:
+        msg = (
+            f"Got device={device!r}, but expected one that torch finds on this "
+            f"machine: {', '.join(available)}. Use 'auto' for the first of them."
+        )
+        raise ValueError(msg)
+    return torch.device(available[0] if device == "auto" else device)
+
+
+# --- rules of parameters
+
+# What a value must be, and that in words.
+Rule = tuple[Callable[[Any], bool], str]
 
 
 def _is_integer(value: Any, least: int) -> bool:
@@ -116,82 +195,6 @@ _RULES: dict[str, Rule] = {
         ),
     ),
 }
-
-
-class CheckedEstimator(BaseEstimator):
-    """Base of the estimators: what they take, and errors that help."""
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare that tables may have missing values, categories and strings."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of the estimator, and of its density as ``density__<name>``.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name.
-
-        Returns
-        -------
-        self
-        """
-        nested = [name for name in params if name.startswith("density__")]
-        density = params.get("density", getattr(self, "density", None))
-        if nested and not isinstance(density, BaseEstimator):
-            msg = (
-                f"Got {nested[0]}={params[nested[0]]!r}, but density is {density!r}, "
-                f"which has no such parameter: it chooses the mixture itself. Give "
-                f"density=IncompleteGaussianMixture() to set parameters of it."
-            )
-            raise ValueError(msg)
-        return cast("Self", super().set_params(**params))
-
-
-def check_parameters(estimator: Any) -> None:
-    """Check the parameters of an estimator, whichever of them it has."""
-    _check(estimator.get_params(deep=False))
-    find_device(estimator.device)
-
-
-def check_prediction_parameters(estimator: Any) -> None:
-    """Check those that may have been changed on a fitted model."""
-    names = [name for name in _OF_PREDICTION if hasattr(estimator, name)]
-    _check({name: getattr(estimator, name) for name in names})
-
-
-def _check(parameters: Mapping[str, Any]) -> None:
-    for name in parameters.keys() & _RULES.keys():
-        is_valid, expected = _RULES[name]
-        if not is_valid(parameters[name]):
-            msg = f"Got {name}={parameters[name]!r}, but expected {expected}."
-            raise ValueError(msg)
-
-
-def check_no_more(estimator: Any, unknown: Mapping[str, Any]) -> None:
-    """Refuse further arguments of ``fit``; groups with the way to have them."""
-    for name in unknown:
-        msg = f"{type(estimator).__name__}.fit() got an unexpected argument {name!r}."
-        if name == "groups":
-            msg += " Give the rows of some of the groups as X_val and y_val instead."
-        raise TypeError(msg)
-
-
-def find_device(device: str) -> torch.device:
-    """Return the named device, or with "auto" the best one."""
-    available = [name for name, is_available in _DEVICES.items() if is_available()]
-    if device != "auto" and device not in available:
-        msg = (
-            f"Got device={device!r}, but expected one that torch finds on this "
-            f"machine: {', '.join(available)}. Use 'auto' for the first of them."
-        )
-        raise ValueError(msg)
-    return torch.device(available[0] if device == "auto" else device)
 
 
 # --- tables
