@@ -179,7 +179,14 @@ def _read_objects(name: Any, values: list[Any]) -> RawColumn:
         return RawColumn(name, None, np.full(len(values), np.nan), observed)
     if groups <= {"bool", "number"} and "number" in groups:
         floats = np.full(len(values), np.nan)
-        floats[observed] = [float(value) for value in seen]
+        try:
+            floats[observed] = [float(value) for value in seen]
+        except OverflowError as error:
+            msg = (
+                f"Got a number beyond the range of floats in column {name!r}, but "
+                f"expected at most 1.8e308. Divide the column, or take its logarithm."
+            )
+            raise ValueError(msg) from error
         return _read_numbers(name, floats)
     if groups == {"date"}:
         whole_days = all(type(value) is datetime.date for value in seen)
