@@ -241,10 +241,11 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError(msg)
     missing_columns = getattr(estimator, "missing_columns", None)
     names = [*getattr(estimator, "feature_names_in_", ())]
-    absent = [name for name in names if name not in frame.columns]
-    if not reset and missing_columns and names and names != frame.columns:
+    here = frame.columns
+    absent = sorted(set(names) - set(here))
+    if not reset and missing_columns and names and names != here:
         use = missing_columns == "use" and len(absent) < len(names)
-        if set(frame.columns) <= set(names) and (use or not absent):
+        if set(here) <= set(names) and (use or not absent):
             empty = [nw.lit(None).alias(name) for name in absent]
             X = frame.with_columns(*empty).select(*names).to_native()
     try:
