@@ -130,7 +130,7 @@ def fit_filled(X: np.ndarray, y: np.ndarray, recipe: Recipe, epochs: int) -> Tra
             network.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
         )
         plan = Plan(epochs, recipe.batch_size, patience=epochs)
-        train(task, optimiser, plan, torch.Generator().manual_seed(0))
+        train(task, [optimiser], plan, torch.Generator().manual_seed(0))
     return Trained(prepare, network)
 
 

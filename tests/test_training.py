@@ -64,14 +64,14 @@ class Memory:
 
 
 def sgd(task):
-    return torch.optim.SGD([p for part in task.parts for p in part.parameters()], lr=1)
+    return [torch.optim.SGD(part.parameters(), lr=1) for part in task.parts]
 
 
-def run(task, *, optimiser=None, seed=0, store=None, verbose=False, **plan):
+def run(task, *, optimisers=None, seed=0, store=None, verbose=False, **plan):
     settings = {"max_epochs": 5, "batch_size": task.n_rows, "patience": 5, **plan}
     return train(
         task,
-        optimiser or sgd(task),
+        optimisers or sgd(task),
         Plan(**settings),
         torch.Generator().manual_seed(seed),
         store=store,
@@ -99,9 +99,7 @@ def test_a_stopped_part_gets_no_more_steps_and_no_decay():
     task = ScriptedTask([1] * 6, [6, 5, 4, 3, 2, 1])
     seen = []
     task.validate = lambda part: seen.append(task.counts()) or 6.0 - part * len(seen)
-    parameters = [p for part in task.parts for p in part.parameters()]
-    decaying = torch.optim.AdamW(parameters, lr=1.0, weight_decay=0.1)
-    run(task, optimiser=decaying, patience=2, max_epochs=6)
+    run(task, optimisers=adam(task, weight_decay=0.1), patience=2, max_epochs=6)
     of_first = [count for count, _ in seen]
     assert len(set(of_first[-3:])) == 1
     assert [part for part, _ in task.batches] == [0, 1, 0, 1, 0, 1, 1, 1, 1]
@@ -119,12 +117,65 @@ def test_max_epochs_is_the_most():
     assert len(run(ScriptedTask([5, 4, 3, 2, 1]), max_epochs=3)) == 3
 
 
-@pytest.mark.parametrize(("limit", "n_epochs"), [(0, 1), (3, 1), (5, 2), (None, 5)])
-def test_no_epoch_begins_after_the_time_limit(monkeypatch, limit, n_epochs):
+@pytest.mark.parametrize(("limit", "n_steps"), [(0, 1), (2, 2), (3, 3), (6, 4)])
+def test_no_step_is_made_after_the_time_limit(monkeypatch, limit, n_steps):
     ticks = iter(range(100))
     monkeypatch.setattr(training.time, "monotonic", lambda: float(next(ticks)))
-    # The clock is read before and after every epoch.
-    assert len(run(ScriptedTask([5, 4, 3, 2, 1]), time_limit=limit)) == n_epochs
+    task = ScriptedTask([5, 4, 3, 2, 1], n_rows=6)
+    with pytest.warns(ConvergenceWarning, match="cut by time_limit"):
+        # The clock is read after every step, and before and after every epoch.
+        run(task, batch_size=2, time_limit=limit)
+    assert len(task.batches) == n_steps
+
+
+def test_without_a_time_limit_nothing_is_cut():
+    assert len(run(ScriptedTask([5, 4, 3, 2, 1]))) == 5
+
+
+# --- learning rates that fall
+
+
+class Rates:
+    """An optimiser that makes steps of its learning rate, and remembers them."""
+
+    def __init__(self, part):
+        self.part = part
+        self.param_groups = [{"params": [part.count], "lr": 1.0}]
+        self.seen = []
+
+    def zero_grad(self, set_to_none):
+        pass
+
+    def step(self):
+        self.seen.append(self.param_groups[0]["lr"])
+        self.part.count.data += 1
+
+
+def test_a_part_that_gets_no_better_goes_on_from_its_best_at_falling_rates():
+    losses = iter([5, 4, 3, 3, 3, 2, 2.5])
+    task = ScriptedTask([1] * 9)
+    task.validate = lambda part: float(next(losses))
+    rates = Rates(task.parts[0])
+    history = run(task, optimisers=[rates], patience=2, max_epochs=20, anneal=0.5)
+    # The best of five epochs is the third: one and a half more, from its weights on.
+    assert rates.seen == [1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.25]
+    assert len(history) == 7
+    assert task.counts() == [4]
+
+
+def test_annealing_ends_with_the_epochs_that_are_allowed():
+    task = ScriptedTask([9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
+    rates = Rates(task.parts[0])
+    run(task, optimisers=[rates], max_epochs=10, anneal=1.0)
+    assert rates.seen[:7] == [1.0] * 7
+    assert rates.seen[7:] == pytest.approx([5 / 6, 3 / 6, 1 / 6])
+
+
+def test_rates_rise_over_the_warm_up():
+    task = ScriptedTask([5, 4, 3, 2, 1])
+    rates = Rates(task.parts[0])
+    run(task, optimisers=[rates], warmup=3)
+    assert rates.seen == [0.25, 0.5, 0.75, 1.0, 1.0]
 
 
 # --- the rows
@@ -181,7 +232,7 @@ def test_verbose_shows_a_bar_with_both_losses(capsys):
     run(ScriptedTask([3, 2, 1]), max_epochs=3, verbose=True)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "3/3" in err
+    assert "3epoch" in err  # without a total: it is not known when training stops
     assert "loss=-2.0000" in err
     assert "valid=1.0000" in err
 
@@ -251,9 +302,10 @@ def small_task():
     return ScriptedTask([4, 3, 5, 2, 2.5, 1], [1, 2, 3, 4, 5, 6], n_rows=6)
 
 
-def adam(task):
-    parameters = [p for part in task.parts for p in part.parameters()]
-    return torch.optim.AdamW(parameters, lr=1.0)
+def adam(task, **settings):
+    return [
+        torch.optim.AdamW(part.parameters(), lr=1.0, **settings) for part in task.parts
+    ]
 
 
 def facts(task, history):
@@ -264,10 +316,10 @@ def facts(task, history):
 @pytest.mark.parametrize("n_done", [1, 2, 3, 4, 5])
 def test_training_that_goes_on_ends_as_if_it_had_not_stopped(n_done):
     whole, store = small_task(), Memory()
-    history = run(whole, optimiser=adam(whole), store=store, max_epochs=6, patience=2)
+    history = run(whole, optimisers=adam(whole), store=store, max_epochs=6, patience=2)
     again = small_task()
     resumed = Memory(store.written[n_done - 1])
-    rest = run(again, optimiser=adam(again), store=resumed, max_epochs=6, patience=2)
+    rest = run(again, optimisers=adam(again), store=resumed, max_epochs=6, patience=2)
     assert facts(again, rest) == facts(whole, history)
     assert again.batches == whole.batches[-len(again.batches) :]
     assert again.draws == whole.draws[-len(again.draws) :]
@@ -297,7 +349,8 @@ def test_the_clock_goes_on_from_the_checkpoint():
     run(small_task(), store=store, max_epochs=1)
     tensors, content = store.written[-1]
     content["history"][0][-1] = 100.0
-    history = run(small_task(), store=Memory((tensors, content)), time_limit=100.0)
+    with pytest.warns(ConvergenceWarning, match="cut by time_limit after 1 epochs"):
+        history = run(small_task(), store=Memory((tensors, content)), time_limit=100.0)
     assert len(history) == 1
 
 
@@ -314,7 +367,7 @@ def rates_of_a_cycle(n_epochs, store=None, seen=None):
     )
     plan = Plan(n_epochs, batch_size=2, patience=n_epochs, tol=0.0, one_cycle=True)
     task.validate = lambda part: 1.0 / len(rates)
-    train(task, optimiser, plan, torch.Generator().manual_seed(0), store=store)
+    train(task, [optimiser], plan, torch.Generator().manual_seed(0), store=store)
     return rates
 
 

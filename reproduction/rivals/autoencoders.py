@@ -264,11 +264,13 @@ def fit_network(
         task.parts = [module]
         history = train(
             task,
-            torch.optim.AdamW(
-                [p for p in module.parameters() if p.requires_grad],
-                lr=parameters["lr"],
-                weight_decay=parameters.get("weight_decay", 0.0),
-            ),
+            [
+                torch.optim.AdamW(
+                    [p for p in module.parameters() if p.requires_grad],
+                    lr=parameters["lr"],
+                    weight_decay=parameters.get("weight_decay", 0.0),
+                )
+            ],
             make_plan(parameters, task.n_rows),
             torch.Generator().manual_seed(seeds[1]),
         )

@@ -87,10 +87,17 @@ class Plan:
     tol : float, default=1e-4
         A validation loss that is lower by less is not better.
     time_limit : float, optional
-        In seconds. No epoch begins after it; at least one is run.
+        In seconds. No step is made after it, but for the first of all.
     one_cycle : bool, default=False
         Let the learning rates of the optimiser rise to what they are over the first
         steps, and fall to nothing up to the last of ``max_epochs``.
+    anneal : float, default=0.0
+        When a part gets no better, go back to its best weights and train them on, with
+        learning rates that fall to nothing over this fraction of the epochs they took.
+        The patience is then three tenths of the epochs so far, if that is more, and
+        nothing but annealing is done in the last three tenths of ``max_epochs``.
+    warmup : int, default=0
+        Steps over which the learning rates rise to what they are.
     """
 
     max_epochs: int
@@ -99,6 +106,8 @@ class Plan:
     tol: float = 1e-4
     time_limit: float | None = None
     one_cycle: bool = False
+    anneal: float = 0.0
+    warmup: int = 0
 
     def rate_factor(self, step: int, n_steps: int) -> float:
         """Return the factor of the learning rates in a step of all.
@@ -119,7 +128,7 @@ class Plan:
         [0.04, 1.0, 0.61, 0.05]
         """
         if not self.one_cycle:
-            return 1.0
+            return min(1.0, (step + 1) / (self.warmup + 1))
         top = 0.3 * n_steps  # up to there the rates rise, from 0.04 of what they are
         if step < top:
             return 0.04 + (1.0 - 0.04) * _ease(step / top)
@@ -132,17 +141,19 @@ def _ease(progress: float) -> float:
 
 
 @dataclass
-class _Best:
-    """The best that a part has reached."""
+class _Progress:
+    """The best that a part has reached, and whether its learning rates are falling."""
 
     loss: float = math.inf
     epoch: int = 0
     weights: Tensors = field(default_factory=dict)
+    anneal_from: int | None = None  # the epoch after which they fall
+    anneal_for: int = 0  # in epochs
 
 
 def train(
     task: Task,
-    optimiser: torch.optim.Optimizer,
+    optimisers: Sequence[torch.optim.Optimizer],
     plan: Plan,
     generator: torch.Generator,
     *,
@@ -155,8 +166,8 @@ def train(
     ----------
     task : Task
         The modules and their losses. They are left in evaluation mode.
-    optimiser : torch.optim.Optimizer
-        Over the parameters of all parts.
+    optimisers : sequence of torch.optim.Optimizer
+        One for each part, over its parameters.
     plan : Plan
     generator : torch.Generator
         Source of the order of the rows, and of what the task draws.
@@ -169,15 +180,15 @@ def train(
     Returns
     -------
     list of Epoch
-        After a ``KeyboardInterrupt``, or if a loss is not finite any more, up to
-        there, with a warning.
+        After a ``KeyboardInterrupt``, at the time limit, or if a loss is not finite
+        any more, up to there, with a warning.
 
     Raises
     ------
     LacunetError
         If a loss is not finite in the first epoch.
     """
-    loop = _Loop(task, optimiser, plan, generator)
+    loop = _Loop(task, optimisers, plan, generator)
     if store is not None and (found := store.read()) is not None:
         loop.restore(*found)
     try:
@@ -200,53 +211,88 @@ class _Loop:
     def __init__(
         self,
         task: Task,
-        optimiser: torch.optim.Optimizer,
+        optimisers: Sequence[torch.optim.Optimizer],
         plan: Plan,
         generator: torch.Generator,
     ) -> None:
         self.task = task
-        self.optimiser = optimiser
+        self.optimisers = optimisers
         self.plan = plan
         self.generator = generator
         self.history: list[Epoch] = []
-        self.bests = [_Best() for _ in task.parts]
-        self.rates = [group["lr"] for group in optimiser.param_groups]
+        self.progress = [_Progress() for _ in task.parts]
+        self.rates = [
+            [group["lr"] for group in optimiser.param_groups]
+            for optimiser in optimisers
+        ]
 
     def epochs(self, *, verbose: bool) -> Iterator[Epoch]:
         """Run one epoch after the other until there is a reason to stop."""
         began = time.monotonic() - (self.history[-1].seconds if self.history else 0.0)
-        bar = tqdm(
-            total=self.plan.max_epochs,
-            initial=len(self.history),
-            unit="epoch",
-            disable=not verbose,
-        )
+        limit = self.plan.time_limit
+        self.deadline = None if limit is None else began + limit
+        # No total, and so no time left, as long as it is not known when to stop.
+        bar = tqdm(initial=len(self.history), unit="epoch", disable=not verbose)
         with bar:
-            while not self._finished(time.monotonic() - began):
-                record = self._run_epoch(began)
+            while active := self._active():
+                if self.history and self._late():
+                    msg = (
+                        f"Training was cut by time_limit after {len(self.history)} "
+                        f"epochs. The best weights so far are kept."
+                    )
+                    warn_user(msg, ConvergenceWarning)
+                    return
+                record = self._run_epoch(active, began)
                 if not math.isfinite(record.train_loss + record.valid_loss):
                     self._refuse_divergence(record)
                     return
                 self.history.append(record)
+                bar.total = self._last_epoch()
                 bar.update()
                 bar.set_postfix(
                     loss=f"{record.train_loss:.4f}", valid=f"{record.valid_loss:.4f}"
                 )
                 yield record
 
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
     def _active(self) -> list[int]:
-        """Return the parts that may still get better."""
-        oldest = len(self.history) - self.plan.patience
-        return [part for part, best in enumerate(self.bests) if best.epoch > oldest]
+        """Return the parts that may still get better; let learning rates fall."""
+        n_done, plan = len(self.history), self.plan
+        active = []
+        for part, progress in enumerate(self.progress):
+            if progress.anneal_from is None:
+                patience: float = plan.patience
+                longest = plan.max_epochs
+                if plan.anneal:
+                    patience = max(patience, 0.3 * n_done)
+                    longest = max(1, round(0.7 * longest))
+                stuck = n_done - progress.epoch >= patience
+                if not stuck and n_done < longest:
+                    active.append(part)
+                    continue
+                if not plan.anneal or not n_done:
+                    continue
+                self.task.parts[part].load_state_dict(progress.weights)
+                length = math.ceil(plan.anneal * progress.epoch)
+                progress.anneal_from = n_done
+                progress.anneal_for = min(length, plan.max_epochs - n_done)
+            if n_done < progress.anneal_from + progress.anneal_for:
+                active.append(part)
+        return active
 
-    def _finished(self, seconds: float) -> bool:
-        n_done = len(self.history)
-        limit = self.plan.time_limit
-        late = limit is not None and seconds >= limit and n_done > 0
-        return late or n_done >= self.plan.max_epochs or not self._active()
+    def _last_epoch(self) -> int | None:
+        """Return after which epoch training ends, as far as that is known."""
+        if self.plan.one_cycle:
+            return self.plan.max_epochs
+        ends = [
+            None if p.anneal_from is None else p.anneal_from + p.anneal_for
+            for p in self.progress
+        ]
+        return None if None in ends else max(end for end in ends if end is not None)
 
-    def _run_epoch(self, began: float) -> Epoch:
-        active = self._active()
+    def _run_epoch(self, active: list[int], began: float) -> Epoch:
         number = len(self.history) + 1
         train_loss = self._run_batches(active)
         valid_losses = [self._validate(part, number) for part in active]
@@ -254,7 +300,7 @@ class _Loop:
             number,
             train_loss / len(active),
             sum(valid_losses) / len(active),
-            any(self.bests[part].epoch == number for part in active),
+            any(self.progress[part].epoch == number for part in active),
             time.monotonic() - began,
         )
 
@@ -277,38 +323,51 @@ class _Loop:
         for part in active:
             self.task.parts[part].train()
         order = torch.randperm(self.task.n_rows, generator=self.generator)
-        total = 0.0
+        total, n_rows = 0.0, 0
         batches = order.split(self.plan.batch_size)
-        groups = self.optimiser.param_groups
         for number, rows in enumerate(batches):
-            step = len(self.history) * len(batches) + number
-            factor = self.plan.rate_factor(step, self.plan.max_epochs * len(batches))
-            for group, rate in zip(groups, self.rates, strict=True):
-                group["lr"] = factor * rate
-            # None, not zero: what has stopped gets no step, nor weight decay.
-            self.optimiser.zero_grad(set_to_none=True)
             # One after the other: what a part keeps for its gradients is then freed.
             for part in active:
+                factor = self._rate_factor(part, number, len(batches))
+                optimiser = self.optimisers[part]
+                groups = optimiser.param_groups
+                for group, rate in zip(groups, self.rates[part], strict=True):
+                    group["lr"] = factor * rate
+                optimiser.zero_grad(set_to_none=True)
                 loss = self.task.loss(part, rows, self.generator)
                 loss.backward()
+                optimiser.step()
                 total += float(loss.detach()) * len(rows)
-            self.optimiser.step()
-        return total / self.task.n_rows
+            n_rows += len(rows)
+            if self._late():
+                break
+        return total / n_rows
+
+    def _rate_factor(self, part: int, number: int, n_steps: int) -> float:
+        """Return the factor of the learning rates in a step of the current epoch."""
+        n_done, progress = len(self.history), self.progress[part]
+        step = n_done * n_steps + number
+        factor = self.plan.rate_factor(step, self.plan.max_epochs * n_steps)
+        if progress.anneal_from is not None:
+            done = (n_done - progress.anneal_from) * n_steps + number
+            factor *= 1.0 - (done + 0.5) / (progress.anneal_for * n_steps)
+        return factor
 
     def _validate(self, part: int, epoch: int) -> float:
         module = self.task.parts[part].eval()
         with torch.no_grad():
             loss = self.task.validate(part)
-        if loss < self.bests[part].loss - self.plan.tol:
+        progress = self.progress[part]
+        if loss < progress.loss - self.plan.tol:
             weights = {n: tensor.clone() for n, tensor in module.state_dict().items()}
-            self.bests[part] = _Best(loss, epoch, weights)
+            progress.loss, progress.epoch, progress.weights = loss, epoch, weights
         return loss
 
     def finish(self) -> None:
         """Go back to the best weights."""
-        for module, best in zip(self.task.parts, self.bests, strict=True):
-            if best.weights:
-                module.load_state_dict(best.weights)
+        for module, progress in zip(self.task.parts, self.progress, strict=True):
+            if progress.weights:
+                module.load_state_dict(progress.weights)
             module.eval()
 
     def checkpoint(self) -> tuple[Tensors, dict[str, Any]]:
@@ -316,14 +375,16 @@ class _Loop:
         tensors = {"generator": self.generator.get_state()}
         for part, module in enumerate(self.task.parts):
             tensors |= _prefixed(f"part.{part}", module.state_dict())
-            tensors |= _prefixed(f"best.{part}", self.bests[part].weights)
-        for index, state in self.optimiser.state_dict()["state"].items():
-            tensors |= _prefixed(f"optimiser.{index}", state)
+            tensors |= _prefixed(f"best.{part}", self.progress[part].weights)
+            states = self.optimisers[part].state_dict()["state"]
+            for index, state in states.items():
+                tensors |= _prefixed(f"optimiser.{part}.{index}", state)
         content = {
             "history": [list(record) for record in self.history],
             # JSON has no infinity: a part that was never measured has no loss.
-            "bests": [
-                [best.loss if best.epoch else None, best.epoch] for best in self.bests
+            "progress": [
+                [p.loss if p.epoch else None, p.epoch, p.anneal_from, p.anneal_for]
+                for p in self.progress
             ],
         }
         return tensors, content
@@ -334,14 +395,15 @@ class _Loop:
         self.history = [Epoch(*record) for record in content["history"]]
         for part, module in enumerate(self.task.parts):
             module.load_state_dict(_under(f"part.{part}", tensors))
-            loss, epoch = content["bests"][part]
+            loss, epoch, *annealing = content["progress"][part]
             weights = _under(f"best.{part}", tensors)
-            self.bests[part] = _Best(math.inf if loss is None else loss, epoch, weights)
-        optimiser = self.optimiser.state_dict()
-        n_parameters = sum(len(group["params"]) for group in optimiser["param_groups"])
-        states = {i: _under(f"optimiser.{i}", tensors) for i in range(n_parameters)}
-        optimiser["state"] = {i: state for i, state in states.items() if state}
-        self.optimiser.load_state_dict(optimiser)
+            loss = math.inf if loss is None else loss
+            self.progress[part] = _Progress(loss, epoch, weights, *annealing)
+            optimiser = self.optimisers[part].state_dict()
+            n = sum(len(group["params"]) for group in optimiser["param_groups"])
+            states = {i: _under(f"optimiser.{part}.{i}", tensors) for i in range(n)}
+            optimiser["state"] = {i: state for i, state in states.items() if state}
+            self.optimisers[part].load_state_dict(optimiser)
 
 
 def _prefixed(prefix: str, tensors: Tensors) -> Tensors:

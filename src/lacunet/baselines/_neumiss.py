@@ -232,7 +232,7 @@ class NeuMissNetwork(IncompleteEstimator):
             plan = make_plan(self.get_params(deep=False), task.n_rows)
             self.history_ = train(
                 task,
-                self._optimiser(module),
+                [self._optimiser(module)],
                 replace(plan, patience=self.patience),
                 torch.Generator().manual_seed(seeds[2]),
                 verbose=bool(self.verbose),

@@ -250,7 +250,7 @@ def fit_views(
     )
     history = train(
         task,
-        _make_optimiser(parameters, module),
+        [_make_optimiser(parameters, view) for view in module],
         make_plan(parameters, len(samples.x)),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
@@ -292,18 +292,16 @@ def _make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 
-def _make_optimiser(
-    parameters: dict[str, Any], module: ViewEnsemble
-) -> torch.optim.Optimizer:
-    """Train densities at a lower learning rate, without decay: zero means nothing."""
-    of_densities = [p for view in module for p in view.density.parameters()]
-    known = {id(parameter) for parameter in of_densities}
-    of_networks = [p for p in module.parameters() if id(p) not in known]
+def _make_optimiser(parameters: dict[str, Any], view: View) -> torch.optim.Optimizer:
+    """Train the density at a lower learning rate, without decay: zero means nothing."""
+    of_density = [p for p in view.density.parameters() if p.requires_grad]
+    known = {id(parameter) for parameter in view.density.parameters()}
+    of_networks = [p for p in view.parameters() if id(p) not in known]
     lr, decay = float(parameters["lr"]), float(parameters["weight_decay"])
     groups: list[dict[str, Any]] = [{"params": of_networks, "weight_decay": decay}]
-    if parameters["train_density"]:
+    if of_density:
         slow = _DENSITY_LEARNING_RATE * lr
-        groups.append({"params": of_densities, "lr": slow, "weight_decay": 0.0})
+        groups.append({"params": of_density, "lr": slow, "weight_decay": 0.0})
     return torch.optim.AdamW(groups, lr=lr)
 
 

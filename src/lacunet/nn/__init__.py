@@ -5,6 +5,7 @@
 from lacunet.nn._activation import ActivationLike as ActivationLike
 from lacunet.nn._activation import ExpectedActivation
 from lacunet.nn._adapt import adapt
+from lacunet.nn._bins import ExpectedBins
 from lacunet.nn._conv import ExpectedConv1d, ExpectedConv2d
 from lacunet.nn._ensemble import LinearEnsemble as LinearEnsemble
 from lacunet.nn._ensemble import NetworkEnsemble as NetworkEnsemble
@@ -15,6 +16,7 @@ from lacunet.nn._rbf import ExpectedRBF
 
 __all__ = [
     "ExpectedActivation",
+    "ExpectedBins",
     "ExpectedConv1d",
     "ExpectedConv2d",
     "ExpectedLinear",

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils import parametrize
 
 from lacunet._validation import branch_free, check_no_infinity, check_same_dtype
@@ -27,7 +26,7 @@ def expected_map(
     activation: ExpectedActivation,
     *,
     squared: bool = False,
-    indicator: Tensor | None = None,
+    offset: Tensor | None = None,
     prune: float = 0.0,
 ) -> Tensor:
     """Compute E[activation(linear(x))] over what is missing in each row.
@@ -48,8 +47,8 @@ def expected_map(
         Acts element by element on the outputs.
     squared : bool, default=False
         Compute the expected square of the activation instead.
-    indicator : Tensor of shape (outputs, features), optional
-        Weights of the mask, which add to the mean.
+    offset : Tensor of shape (batch, outputs), optional
+        What is known to add to the outputs of each row.
     prune : float, default=0.0
         Components with a smaller weight for a row are left out; 0 is exact.
 
@@ -58,14 +57,17 @@ def expected_map(
     Tensor of shape (batch, outputs)
     """
 
-    def known(mapped: Tensor) -> Tensor:
+    def known(some: Tensor | None = None) -> Tensor:
+        """Return the activation of rows that are complete."""
+        mapped = linear(x if some is None else x.index_select(0, some))
+        if offset is not None:
+            mapped = mapped + (offset if some is None else offset.index_select(0, some))
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
     rows, others = incomplete_rows(x)
     if rows is not None and rows.shape[0] == 0:
-        unused = [*density.parameters()] + ([] if indicator is None else [indicator])
-        return _touch(known(linear(x)), unused)
+        return _touch(known(), density)
     try:
         mixture = density.condition(x if rows is None else x.index_select(0, rows))
     except ValueError:
@@ -73,9 +75,8 @@ def expected_map(
         raise
     pairs, weights = mixture.pairs(prune)
     mean = linear(mixture.completed(pairs))
-    if indicator is not None:
-        offset = functional.linear(mixture.cells.missing, indicator)
-        mean = mean + pairs.of_rows(offset)
+    if offset is not None:
+        mean = mean + pairs.of_rows(offset if rows is None else offset[rows])
     variance = mixture.mapped_variance(linear, pairs)
     if pairs.row is None:  # one axis for the pairs, as it is with some of them
         mean, variance = mean.flatten(0, 1), variance.flatten(0, 1)
@@ -83,7 +84,7 @@ def expected_map(
     if rows is None or others is None:
         return pairs.mix(weights, expected, x.shape[0])
     out = pairs.mix(weights, expected, x.shape[0], rows)
-    return out.index_copy_(0, others, known(linear(x.index_select(0, others))))
+    return out.index_copy_(0, others, known(others))
 
 
 def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -106,14 +107,14 @@ def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
     return rows, doubtful.logical_not().nonzero()[:, 0] if len(rows) else None
 
 
-def _touch(out: Tensor, unused: list[nn.Parameter | Tensor]) -> Tensor:
-    """Let parameters that a complete batch does not need have gradients of zero.
+def _touch(out: Tensor, density: MixtureDensity) -> Tensor:
+    """Let the density, which a complete batch does not need, have gradients of zero.
 
     Processes that train together wait for each other's gradients.
     """
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
-        for parameter in unused:
+        for parameter in density.parameters():
             if parameter.requires_grad:
                 out = out + (0.0 * parameter).sum()
     return out

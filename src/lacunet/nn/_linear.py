@@ -5,6 +5,7 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lacunet._validation import (
     check_batch,
@@ -224,13 +225,18 @@ class ExpectedLinear(nn.Module):
         if x.ndim != 2:
             self.activation.check_any_axis()
         with full_precision(rows, self.weight) as batch:
+            batch = batch.reshape(-1, self.in_features)
+            offset = None
+            if self.indicator_weight is not None:
+                missing = torch.isnan(batch).to(batch.dtype)
+                offset = functional.linear(missing, self.indicator_weight)
             out = expected_map(
-                batch.reshape(-1, self.in_features),
+                batch,
                 self.density,
                 Affine(self.weight, self.bias),
                 self.activation,
                 squared=squared,
-                indicator=self.indicator_weight,
+                offset=offset,
                 prune=self.prune,
             )
         return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)

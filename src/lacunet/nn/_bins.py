@@ -1,0 +1,242 @@
+"""A first layer that sees numbers in bins, and so can cut a column in two."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacunet._validation import check_batch, check_positive_int
+from lacunet.density import MixedMixtureDensity
+from lacunet.functional import Affine
+from lacunet.nn._activation import ActivationLike, ExpectedActivation
+from lacunet.nn._expected import PRUNE, check_prune, expected_map
+
+
+class ExpectedBins(nn.Module):
+    """A linear layer over binned columns with its activation, expected over the missing.
+
+    A number ``x`` with edges ``e_1 < ... < e_T`` has a weight for its value, and one
+    for every edge that it exceeds: its part of the pre-activation is
+    ``value_weight * x + sum_t weight_t * 1[x > e_t]``, a line with steps. A category has
+    a weight for each of its values. The density is one of latent classes, with a
+    probability for every bin: of a missing number, the mean and the variance of its part
+    follow from these exactly (its value is taken at the mean of its bin). The sum over
+    columns is moment-matched by a Gaussian for the activation, given the class: an error
+    of at most 0.02 with one missing column, for pre-activations of a standard deviation
+    of 0.6, and below 0.01 from four on.
+
+    Parameters
+    ----------
+    n_edges : sequence of int
+        Number of edges of each numeric column, which come first in ``x``; the edges are
+        set with :meth:`set_bins`. None makes a column a plain number.
+    sizes : sequence of int
+        Number of categories of each categorical column, one-hot in ``x``.
+    out_features : int
+        Number of outputs.
+    density : MixedMixtureDensity
+        Latent classes over the bins (one more than the edges) of every numeric column,
+        then the categories: without numeric columns of its own. Make one of a mixture
+        of Gaussians with :func:`lacunet.density.bin_gaussians`.
+    activation : str, torch.nn.Module or callable, default="relu"
+        What the layer ends with; "identity" for none.
+    prune : float, default=1e-3
+        Classes whose weight for a row is smaller are left out for it; 0 is exact.
+    generator : torch.Generator, optional
+        Source of the random start; torch's default one if not given.
+    dtype : torch.dtype, optional
+        Of the parameters; torch's default if not given.
+
+    Attributes
+    ----------
+    weight : Parameter of shape (out_features, sum of bins and sizes)
+        Of the edges, and of the categories. The first bin of a number has no edge below
+        it, and no use for its weight.
+    value_weight : Parameter of shape (out_features, numeric columns)
+    bias : Parameter of shape (out_features,)
+    edges, centres : Tensor of shape (numeric columns, most bins)
+        Upper ends of the bins, the last of them infinite, and the means of what is in
+        them.
+
+    Shape
+    -----
+    - Input: (batch, numeric columns + sum(sizes)), NaN where a value is missing
+    - Output: (batch, out_features)
+
+    Examples
+    --------
+    One number with an edge at 0, and a category of two values.
+
+    >>> import torch
+    >>> from lacunet.density import MixedMixtureDensity
+    >>> from lacunet.nn import ExpectedBins
+    >>> layer = ExpectedBins([1], [2], 8, MixedMixtureDensity(3, 0, (2, 2)))
+    >>> layer.set_bins([[0.0]], [[-1.0, 1.0]])
+    >>> nan = torch.nan
+    >>> layer(torch.tensor([[0.5, 1.0, 0.0], [nan, nan, nan]])).shape
+    torch.Size([2, 8])
+    """
+
+    edges: Tensor
+    centres: Tensor
+    column: Tensor
+    rank: Tensor
+    places: Tensor
+
+    def __init__(
+        self,
+        n_edges: Sequence[int],
+        sizes: Sequence[int],
+        out_features: int,
+        density: MixedMixtureDensity,
+        *,
+        activation: ActivationLike = "relu",
+        prune: float = PRUNE,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.n_edges = tuple(int(n) for n in n_edges)
+        self.sizes = tuple(int(n) for n in sizes)
+        bins = tuple(n + 1 for n in self.n_edges)
+        _check_classes(density, (*bins, *self.sizes))
+        self.density = density
+        self.activation = ExpectedActivation(activation)
+        self.prune = check_prune(prune)
+        self.out_features = check_positive_int(out_features, "out_features")
+        self.in_features = len(bins) + sum(self.sizes)
+        n_numeric, most = len(bins), max(bins, default=1)
+        width = sum(bins) + sum(self.sizes)
+        self.weight = nn.Parameter(torch.empty(out_features, width, dtype=dtype))
+        self.value_weight = nn.Parameter(
+            torch.empty(out_features, n_numeric, dtype=dtype)
+        )
+        self.bias = nn.Parameter(torch.empty(out_features, dtype=dtype))
+        edges = torch.full((n_numeric, most), math.inf, dtype=dtype)
+        self.register_buffer("edges", edges)
+        self.register_buffer("centres", torch.zeros(n_numeric, most, dtype=dtype))
+        # Column and rank of each bin, and its place in a table of (columns, most bins).
+        counts = torch.tensor(bins, dtype=torch.long)
+        column = torch.arange(n_numeric).repeat_interleave(counts)
+        starts = (counts.cumsum(0) - counts).repeat_interleave(counts)
+        rank = torch.arange(len(column)) - starts
+        self.register_buffer("column", column, persistent=False)
+        self.register_buffer("rank", rank, persistent=False)
+        self.register_buffer("places", column * most + rank, persistent=False)
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start as ``torch.nn.Linear`` does; the steps of a column sum to one weight."""
+        n_columns = len(self.n_edges) + len(self.sizes)
+        bound = 1 / math.sqrt(max(1, n_columns))
+        nn.init.uniform_(self.value_weight, -bound, bound, generator=generator)
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        nn.init.uniform_(self.bias, -bound, bound, generator=generator)
+        n_bins = len(self.column)
+        counts = torch.tensor([n + 1.0 for n in self.n_edges])
+        with torch.no_grad():
+            self.weight[:, :n_bins] /= counts.sqrt()[self.column].to(self.weight)
+
+    def set_bins(
+        self, edges: Sequence[Sequence[float]], centres: Sequence[Sequence[float]]
+    ) -> None:
+        """Set the edges of every number, as many as announced, and the bins' means.
+
+        Parameters
+        ----------
+        edges : sequence of sequence of float
+            Increasing, for each numeric column.
+        centres : sequence of sequence of float
+            One more than the edges: what a missing value is worth in each of the bins.
+        """
+        for n, some, means in zip(self.n_edges, edges, centres, strict=True):
+            if len(some) != n or len(means) != n + 1:
+                msg = (
+                    f"Got {len(some)} edges and {len(means)} centres of a column, but "
+                    f"expected {n} and {n + 1}."
+                )
+                raise ValueError(msg)
+        for row, some in zip(self.edges, edges, strict=True):
+            row[: len(some)] = torch.as_tensor(some, dtype=row.dtype)
+        for row, means in zip(self.centres, centres, strict=True):
+            row[: len(means)] = torch.as_tensor(means, dtype=row.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the expected activation of each row."""
+        check_batch(x, self.in_features)
+        known, beyond = self.bins(x)
+        offset = functional.linear(beyond, self.value_weight)
+        return expected_map(
+            known,
+            self.density,
+            Affine(self.bin_weights(), self.bias),
+            self.activation,
+            offset=offset,
+            prune=self.prune,
+        )
+
+    def bins(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the one-hot bins and categories of rows, and values beyond centres.
+
+        Returns
+        -------
+        known : Tensor of shape (batch, sum of bins and sizes)
+            NaN where a value is missing.
+        beyond : Tensor of shape (batch, numeric columns)
+            A value less the centre of its bin; 0 where it is missing.
+        """
+        n_numeric = len(self.n_edges)
+        numbers, others = x[:, :n_numeric], x[:, n_numeric:]
+        if not n_numeric:
+            return x, numbers
+        missing = torch.isnan(numbers)
+        # NaN exceeds no edge: it has the first bin for now.
+        rank = (numbers[..., None] > self.edges).sum(-1)  # (batch, numeric)
+        one_hot = (rank[:, self.column] == self.rank).to(x.dtype)
+        one_hot = one_hot.masked_fill(missing[:, self.column], math.nan)
+        centre = self.centres.gather(1, rank.T).T
+        beyond = torch.where(missing, 0.0, numbers - centre)
+        return torch.cat((one_hot, others), 1), beyond
+
+    def bin_weights(self) -> Tensor:
+        """Return the weight of each bin and category, (out_features, bins and sizes).
+
+        Those of a number add up from edge to edge, and hold its value at the centre.
+        """
+        n_numeric, n_bins = len(self.n_edges), len(self.column)
+        if not n_numeric:
+            return self.weight
+        shape = (self.out_features, *self.edges.shape)
+        steps = self.weight[:, :n_bins] * (self.rank > 0)
+        table = steps.new_zeros(shape).flatten(1).index_copy(1, self.places, steps)
+        table = (
+            table.view(shape).cumsum(2) + self.value_weight[..., None] * self.centres
+        )
+        of_bins = table.flatten(1).index_select(1, self.places)
+        return torch.cat((of_bins, self.weight[:, n_bins:]), 1)
+
+    def extra_repr(self) -> str:  # noqa: D102
+        return (
+            f"n_edges={self.n_edges}, sizes={self.sizes}, "
+            f"out_features={self.out_features}"
+        )
+
+
+def _check_classes(density: object, sizes: tuple[int, ...]) -> None:
+    """Refuse a density that is not one of latent classes over these bins."""
+    if not isinstance(density, MixedMixtureDensity):
+        msg = (
+            f"Got density of type {type(density).__name__}, but expected a "
+            f"MixedMixtureDensity over bins. Make one of a diagonal mixture with "
+            f"lacunet.density.bin_gaussians; other covariances have no closed form."
+        )
+        raise TypeError(msg)
+    if density.gaussian.n_features or density.sizes != sizes:
+        msg = (
+            f"Got a density over {density.gaussian.n_features} numbers and categories "
+            f"of sizes {density.sizes}, but expected no numbers and sizes {sizes}: the "
+            f"bins of every number, then the categories."
+        )
+        raise ValueError(msg)
