@@ -1,7 +1,7 @@
 """Encode any table as the array of floats that a network takes, and fill it again."""
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, Self, cast
 
@@ -216,14 +216,19 @@ class TableEncoder:
                 start += column.size
         return encoded
 
-    def restore(self, encoded: np.ndarray, X: Any) -> Any:
+    def restore(
+        self,
+        encoded: np.ndarray,
+        X: Any,
+        adjust: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> Any:
         """Fill the missing values of a table from a complete encoded table.
 
         Numbers come back to their own units, rounded where the column holds integers;
         dates are rounded to the column's own resolution; of a category the one with the
         largest entry is taken (for the pooled ones the most frequent of them). A column
-        with nothing observed in training is filled if it holds numbers and stays
-        missing otherwise. Observed cells, names and dtypes are kept.
+        with nothing observed in training stays missing. Observed cells, names and
+        dtypes are kept. ``adjust`` maps numbers in their own units to better ones.
         """
         table = as_table(X)
         cells = self._read(table)
@@ -235,10 +240,12 @@ class TableEncoder:
             )
             raise ValueError(msg)
         numbers = self.scaling.inverse(encoded[:, : self.n_numeric])
+        if adjust is not None:
+            numbers = adjust(numbers)
         fills = []
         for column, raw in zip(self.columns, cells, strict=True):
             rows = np.flatnonzero(~raw.observed)
-            if len(rows):
+            if len(rows) and not column.empty:
                 place = np.flatnonzero(self.sources == column.index)
                 category = column.kind == "category"
                 values = encoded[:, place] if category else numbers[:, place[0]]
@@ -477,7 +484,7 @@ class _Fill(NamedTuple):
 def _fill_array(array: np.ndarray, fills: Iterable[_Fill]) -> np.ndarray:
     """Fill an array; a float array that must hold strings or dates becomes objects."""
     kind = array.dtype.kind
-    fills = [fill for fill in fills if kind == "f" or not fill.column.empty]
+    fills = list(fills)
     textual = any(f.column.kind == "date" or f.is_textual() for f in fills)
     if not fills or kind == "M" or (kind == "f" and not textual):
         filled = array.copy()
@@ -506,8 +513,7 @@ def _fill_frame(frame: "nw.DataFrame[Any]", fills: Iterable[_Fill]) -> Any:
     filled = []
     for index, series in enumerate(series_of(frame)):
         fill = changed.get(index)
-        # A column without a value in training stays missing, unless it is of numbers.
-        if fill and (series.dtype.is_numeric() or not fill.column.empty):
+        if fill:
             filled.append(_fill_series(series, fill))
     return (frame.with_columns(*filled) if filled else frame.clone()).to_native()
 

@@ -1,27 +1,109 @@
-"""Imputation: the density alone, for tables without a target."""
+"""Imputation: mixtures, weighted by how well they fill cells hidden from them."""
 
-from typing import Any, Literal, Self
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+import torch
+from scipy.optimize import nnls
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from torch import Tensor, nn
 
+from lacunet.density import (
+    GaussianMixtureDensity,
+    IncompleteGaussianMixture,
+    MixtureDensity,
+    fit_mixed,
+)
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_table
-from lacunet.estimators._densities import build_density, fit_density
+from lacunet.estimators._columns import as_table, read_columns
+from lacunet.estimators._densities import DTYPE, build_density, some_rows
 from lacunet.estimators._encoding import FOR_TABLES, InputEncoder, TableEncoder
+from lacunet.estimators._fitting import to_tensor
+from lacunet.estimators._networks import ViewShape
 from lacunet.estimators._sampling import canonical_order
+from lacunet.estimators._saving import check_agreement
 from lacunet.estimators._scaling import Method
+from lacunet.exceptions import warn_user
+
+
+class Candidate(NamedTuple):
+    """A mixture that "auto" may give a weight."""
+
+    covariance_type: Literal["diag", "factor", "full"]
+    n_components: int
+    reg_covar: float  # on the scale of the encoded numbers, whose variance is one
+    # Whether categories are one-hot numbers of the Gaussians, which see how they depend
+    # on each other and on numbers; else they depend on the component alone.
+    one_hot: bool = True
+
+
+class Limits(NamedTuple):
+    """What the observed values of each numeric column have in common, (columns,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+    whole: np.ndarray  # whether all are whole numbers, bool
+
+
+# The cheap ones first: a time limit cuts the others.
+_CANDIDATES = (
+    Candidate("full", 1, 1e-3),
+    Candidate("diag", 12, 1e-2, one_hot=False),
+    Candidate("factor", 1, 1e-3),
+    Candidate("full", 2, 1e-2),
+    Candidate("full", 4, 1e-2),
+)
+_FALLBACK = Candidate("diag", 1, 1e-2, one_hot=False)
+# Components x columns² beyond which covariances are of factors instead of full.
+_LARGEST_FULL = 20_000
+_ITERATIONS = 30
+_TOLERANCE = 1e-2
+_MOST_ROWS = 10_000
+# To choose by: rows, cells that are hidden, and how often, until there are enough.
+_ROWS_TO_CHOOSE = 1_000
+_FEWEST_ROWS = 10
+_HIDDEN = 0.15
+_ENOUGH_CELLS = 400
+_MOST_ROUNDS = 4
+# In standard deviations: a few outliers would decide alone.
+_OUTLIER = 4.0
+# Error, relative to the least, from which on more components are not tried.
+_HOPELESS = 1.03
+# Pull of the weights towards equal ones, in squared errors of the best candidate, and
+# the least weight that is kept.
+_PULL = 0.02
+_LEAST_WEIGHT = 0.05
+# Draws outside of the observed range are drawn again this often, then capped.
+_REDRAWS = 5
 
 
 class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
-    """Fill tables of numbers, categories and dates from a mixture fitted by EM.
+    """Fill tables of numbers, categories and dates from mixtures fitted by EM.
+
+    With ``density="auto"`` several mixtures are fitted (one full Gaussian, a factor
+    analyser, a dozen diagonal components, two and four full ones) after some observed
+    cells were hidden from them. The weights with which their conditional means come
+    closest to those cells are the weights in ``transform``; mixtures of little weight
+    are dropped, the others are fitted again to all cells.
+
+    What is filled in looks like what was observed: numbers and dates stay inside the
+    range of training, and a column whose observed values are all whole numbers (0 and
+    1, counts, years) gets whole numbers. That costs a little in squared error, for
+    which 0.4 is the better guess of a 0 or 1, and gains in absolute error.
+
+    A column without one observed value in training stays missing, whatever it holds,
+    and ``fit`` warns of it: nothing is known to fill it with.
 
     Parameters
     ----------
     density : "auto" or IncompleteGaussianMixture, default="auto"
-        The mixture; with "auto" its covariances and the number of its components are
-        chosen by the likelihood of validation rows.
+        The mixture; with "auto" several, weighted by their error on hidden cells.
     gamma : float, default=0.0
         The paper's regulariser: the variance of a noise on observed values, on the
         standardised scale. The larger, the less the observed cells count.
@@ -34,15 +116,30 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     on_unseen_missing : {"warn", "use", "raise"}, default="use"
         What to do about missing values in a column that had none in training: warn and
         fill them, fill them, or raise an error.
+    time_limit : float, default=None
+        Seconds after which no further mixture of "auto" is fitted; at least one is, and
+        a warning reports that others were left out. A mixture given as ``density`` is
+        not cut: it has ``max_iter``.
+    verbose : int, default=0
+        Whether to print the error of each mixture on the hidden cells, and the weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     random_state : int, RandomState instance or None, default=None
-        Seed of EM and of the draws.
+        Seed of EM, of the hidden cells and of the draws.
 
     Attributes
     ----------
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        The density of the encoded table.
+        The density of the encoded table with the largest weight.
+    densities_ : list of GaussianMixtureDensity or MixedMixtureDensity
+        All of them. Those with full or factor covariances take categories as one-hot
+        numbers, unless the mixture was given.
+    weights_ : ndarray of shape (n_densities,)
+        Their weights, which sum to one.
+    limits_ : tuple of ndarray or None
+        Smallest and largest observed value of each column of numbers or dates (in days
+        since the first), and whether all are whole. None for a model saved by 0.1.0,
+        which neither caps nor rounds.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -59,6 +156,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     array([1., 2.])
     """
 
+    densities_: list[MixtureDensity]
+    weights_: np.ndarray
+    limits_: Limits | None
+
     def __init__(
         self,
         *,
@@ -67,6 +168,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         max_categories: int = 32,
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "use",
+        time_limit: float | None = None,
+        verbose: int = 0,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -75,11 +178,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self.max_categories = max_categories
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
+        self.time_limit = time_limit
+        self.verbose = verbose
         self.device = device
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the mixture to the observed cells.
+        """Fit the mixtures to the observed cells.
 
         Parameters
         ----------
@@ -92,19 +197,26 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         -------
         self
         """
+        began = time.monotonic()
         self._begin()
         table = read_table(self, X, reset=True)
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0))
+        self.limits_ = _find_limits(encoder, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        components = fit_density(
-            self.density, rows, encoder.sizes, seed, for_network=False
-        )
-        density = build_density(components, gamma=self.gamma, trainable=False)
-        self.density_ = density.to(find_device(self.device))
+        if isinstance(self.density, IncompleteGaussianMixture):
+            given = clone(self.density)
+            if given.random_state is None:
+                given.set_params(random_state=seed)
+            fitted = [(self._fit_mixture(given, rows, encoder.sizes), 1.0)]
+        else:
+            fitted = self._fit_several(rows, seed, began)
+        self._keep([d.to(find_device(self.device)) for d, _ in fitted])
+        weights = np.array([weight for _, weight in fitted])
+        self.weights_ = weights / weights.sum()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -121,3 +233,311 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Of the type of ``X``. Observed cells are unchanged.
         """
         return self.impute(X)
+
+    # --- fitting
+
+    def _fit_several(
+        self, rows: np.ndarray, seed: int, began: float
+    ) -> list[tuple[MixtureDensity, float]]:
+        """Fit the mixtures that fill hidden cells well, the best one first."""
+        found = self._weigh(rows, seed, began)
+        found.sort(key=lambda weighted: -weighted[2])
+        rows = some_rows(rows, seed, _MOST_ROWS)
+        fitted: list[tuple[MixtureDensity, float]] = []
+        for candidate, mixture, weight in found:
+            if fitted and self._is_over(began):
+                self._warn_of_time(len(fitted))
+                break
+            sizes = () if candidate.one_hot else self._inputs.sizes
+            fitted.append((self._fit_mixture(mixture, rows, sizes), weight))
+        return fitted
+
+    def _weigh(
+        self, rows: np.ndarray, seed: int, began: float
+    ) -> list[tuple[Candidate, IncompleteGaussianMixture, float]]:
+        """Return mixtures to start from, and their weights by error on hidden cells."""
+        random_state = np.random.RandomState(seed)
+        some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        n_cells = np.count_nonzero(~np.isnan(some))
+        fallback = [(_FALLBACK, _mixture_of(_FALLBACK, rows, seed), 1.0)]
+        if len(rows) < _FEWEST_ROWS or n_cells == 0:
+            return fallback
+        n_rounds = int(np.ceil(_ENOUGH_CELLS / (_HIDDEN * n_cells)))
+        masks = []
+        for _ in range(min(n_rounds, _MOST_ROUNDS)):
+            hidden = random_state.rand(len(some), len(self._inputs.table.columns))
+            mask = (hidden < _HIDDEN)[:, self._inputs.sources] & ~np.isnan(some)
+            # A row with nothing left in it is filled alike by all mixtures.
+            mask[(mask | np.isnan(some)).all(1)] = False
+            masks.append(mask)
+        scaled, scale = self._standardise(some)
+        observed = np.concatenate([scaled[mask] for mask in masks])
+        if not len(observed):
+            return fallback
+        tried: list[tuple[Candidate, IncompleteGaussianMixture]] = []
+        filled: list[np.ndarray] = []
+        errors: list[float] = []
+        for candidate in _candidates_for(some.shape[1]):
+            if tried and self._is_over(began, fraction=0.5):
+                self._warn_of_time(len(tried))
+                break
+            if candidate.n_components > 2 and errors[-1] > _HOPELESS * min(errors):
+                continue  # fewer components of this kind were too many
+            mixture, cells = self._fill_hidden(candidate, some, masks, scale, seed)
+            tried.append((candidate, mixture))
+            filled.append(cells)
+            errors.append(float(np.sqrt(np.square(cells - observed).mean())))
+        weights = _stack(np.stack(filled, 1), observed)
+        found = []
+        for (candidate, mixture), error, weight in zip(
+            tried, errors, weights.tolist(), strict=True
+        ):
+            if self.verbose:
+                print(  # noqa: T201
+                    f"{candidate.covariance_type} covariances, components "
+                    f"{mixture.n_components}: RMSE of hidden cells {error:.4f} "
+                    f"standard deviations, weight {weight:.2f}"
+                )
+            if weight > 0.0:
+                found.append((candidate, mixture, weight))
+        return found
+
+    def _standardise(self, encoded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bring numbers, and categories as a whole, to variance one; clip outliers."""
+        counts = np.maximum((~np.isnan(encoded)).sum(0), 1)
+        means = np.nansum(encoded, axis=0) / counts
+        variances = np.nansum(np.square(encoded - means), axis=0) / counts
+        totals = np.bincount(self._inputs.sources, variances)[self._inputs.sources]
+        scale = np.sqrt(np.where(totals > 0, totals, 1.0))
+        return (encoded / scale).clip(-_OUTLIER, _OUTLIER), scale
+
+    def _fill_hidden(
+        self,
+        candidate: Candidate,
+        rows: np.ndarray,
+        masks: list[np.ndarray],
+        scale: np.ndarray,
+        seed: int,
+    ) -> tuple[IncompleteGaussianMixture, np.ndarray]:
+        """Return the mixture, and what it fills the hidden cells with."""
+        cells = []
+        sizes = () if candidate.one_hot else self._inputs.sizes
+        for mask in masks:
+            incomplete = np.where(mask, np.nan, rows)
+            mixture = _mixture_of(candidate, incomplete, seed)
+            density = self._fit_mixture(mixture, incomplete, sizes)
+            with torch.inference_mode():
+                x = to_tensor(incomplete, torch.device("cpu"))
+                means = self._cap(density.condition(x).mean().double().numpy())
+            cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
+        return mixture, np.concatenate(cells)
+
+    def _fit_mixture(
+        self, mixture: IncompleteGaussianMixture, rows: np.ndarray, sizes: Sequence[int]
+    ) -> MixtureDensity:
+        """Fit a mixture, and make a density of it."""
+        with warnings.catch_warnings():
+            # Filling is insensitive to the last digits of the likelihood. The encoder
+            # has warned of columns without a value.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "Got (columns|categories) without")
+            if sizes:
+                components = fit_mixed(mixture, rows, sizes).components
+                return build_density(components, gamma=self.gamma, trainable=False)
+            mixture.fit(rows)
+        return GaussianMixtureDensity.from_estimator(
+            mixture, gamma=self.gamma, trainable=False, dtype=DTYPE
+        )
+
+    def _is_over(self, began: float, fraction: float = 1.0) -> bool:
+        limit = self.time_limit
+        return limit is not None and time.monotonic() - began > fraction * limit
+
+    def _warn_of_time(self, n_fitted: int) -> None:
+        msg = (
+            f"Got time_limit={self.time_limit}, which was over after {n_fitted} of the "
+            f"mixtures: the others were left out. Raise it for better fills."
+        )
+        warn_user(msg)
+
+    # --- filling
+
+    def _fill(self, x: Tensor) -> Tensor:
+        pairs = zip(self.weights_, self.densities_, strict=True)
+        means = [weight * density.condition(x).mean() for weight, density in pairs]
+        return torch.stack(means).sum(0)
+
+    def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw inside the observed range, as far as a few attempts succeed."""
+        draws = self._draw_once(x, n, generator)
+        if self.limits_ is None or not len(self.limits_.low):
+            return draws
+        low, high = (to_tensor(end, x.device) for end in self._encoded_limits())
+        missing = x[:, : len(low)].isnan()
+        for _ in range(_REDRAWS):
+            numbers = draws[..., : len(low)]
+            outside = (((numbers < low) | (numbers > high)) & missing).any(-1)
+            rows = outside.any(0)
+            if not rows.any():
+                break
+            again = self._draw_once(x[rows], n, generator)
+            draws[:, rows] = torch.where(outside[:, rows, None], again, draws[:, rows])
+        return draws
+
+    def _draw_once(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw from one of the densities for each row, (n, batch, features)."""
+        draws = [d.condition(x).sample(n, generator) for d in self.densities_]
+        if len(draws) == 1:
+            return draws[0]
+        weights = torch.from_numpy(self.weights_).to(x.device)
+        chosen = torch.multinomial(
+            weights, n * len(x), replacement=True, generator=generator
+        ).view(1, n, len(x), 1)
+        return torch.stack(draws).take_along_dim(chosen, 0)[0]
+
+    def _encoded_limits(self) -> np.ndarray:
+        """Return the observed range on the scale of the encoded numbers, (2, *)."""
+        assert self.limits_ is not None
+        ends = np.stack([self.limits_.low, self.limits_.high])
+        return self._inputs.table.scaling.transform(ends)
+
+    def _cap(self, encoded: np.ndarray) -> np.ndarray:
+        """Return encoded rows with their numbers inside the observed range."""
+        low, high = self._encoded_limits()
+        numbers = encoded[:, : len(low)].clip(low, high)
+        return np.hstack([numbers, encoded[:, len(low) :]])
+
+    def _restore(self, filled: Tensor, table: Any) -> Any:
+        encoder = self._inputs.table
+        encoded = filled[:, : encoder.width].cpu().double().numpy()
+        return encoder.restore(encoded, table, self._adjust)
+
+    def _adjust(self, numbers: np.ndarray) -> np.ndarray:
+        """Bring numbers into the observed range, whole ones where those are."""
+        if self.limits_ is None:
+            return numbers
+        low, high, whole = self.limits_
+        capped = numbers.clip(low, high)
+        return np.where(whole, capped.round(), capped)
+
+    # --- saving
+
+    def _keep(self, densities: list[MixtureDensity]) -> None:
+        self.densities_ = densities
+        self.density_ = densities[0]
+
+    def _networks(self) -> nn.Module:
+        return nn.ModuleList(self.densities_)
+
+    def _pack(self) -> dict[str, Any]:
+        limits = self.limits_
+        return {
+            "densities": [ViewShape.of(d).to_state() for d in self.densities_],
+            "weights": self.weights_.tolist(),
+            "limits": None if limits is None else [each.tolist() for each in limits],
+        }
+
+    def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
+        if "density" in content:  # of 0.1.0: one mixture, nothing capped
+            tensors = {f"0.{name}": tensor for name, tensor in tensors.items()}
+            one = {"densities": [content["density"]], "weights": [1.0], "limits": None}
+            content = {**content, **one}
+        super()._load(tensors, content)
+
+    def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
+        return [ViewShape.from_state(state) for state in content["densities"]]
+
+    def _check_columns(self, shape: ViewShape) -> None:
+        if shape.sizes or not self._inputs.sizes:
+            super()._check_columns(shape)
+        else:  # categories are one-hot numbers
+            check_agreement(columns=(shape.n_numeric, len(self._inputs.sources)))
+
+    def _unpack(self, content: Mapping[str, Any]) -> None:
+        shapes = self._shapes(content)
+        self._keep([s.build_density().requires_grad_(False) for s in shapes])
+        self.weights_ = np.array(content["weights"], dtype=np.float64)
+        limits = content["limits"]
+        self.limits_ = None
+        if limits is not None:
+            low, high, whole = limits
+            self.limits_ = Limits(
+                np.array(low, dtype=np.float64),
+                np.array(high, dtype=np.float64),
+                np.array(whole, dtype=bool),
+            )
+        check_agreement(
+            weights=(len(self.weights_), len(shapes)),
+            limits=(
+                [len(each) for each in self.limits_ or ()],
+                [self._inputs.n_numeric] * len(self.limits_ or ()),
+            ),
+        )
+
+
+def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
+    """Measure the numbers of the training table, in their own units."""
+    kinds = [column.kind for column in encoder.columns]
+    cells = zip(encoder.columns, read_columns(as_table(table), kinds), strict=True)
+    found = []
+    for column, raw in cells:
+        if column.kind == "category":
+            continue
+        values = column.numbers_of(raw)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            found.append((0.0, 0.0, False))
+            continue
+        whole = column.kind == "number" and bool((values == values.round()).all())
+        found.append((values.min(), values.max(), whole))
+    low, high, whole_ones = zip(*found, strict=True) if found else ((), (), ())
+    return Limits(
+        np.array(low, dtype=np.float64),
+        np.array(high, dtype=np.float64),
+        np.array(whole_ones, dtype=bool),
+    )
+
+
+def _candidates_for(width: int) -> list[Candidate]:
+    """Return the candidates for encoded rows of this width, each once."""
+    affordable = [
+        candidate._replace(covariance_type="factor")
+        if candidate.covariance_type == "full"
+        and candidate.n_components * width**2 > _LARGEST_FULL
+        else candidate
+        for candidate in _CANDIDATES
+    ]
+    return list(dict.fromkeys(affordable))
+
+
+def _mixture_of(
+    candidate: Candidate, rows: np.ndarray, seed: int
+) -> IncompleteGaussianMixture:
+    """Return a mixture that goes on where its last fit has ended."""
+    n_distinct = len(np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0))
+    return IncompleteGaussianMixture(
+        max(1, min(candidate.n_components, n_distinct // 10)),
+        covariance_type=candidate.covariance_type,
+        reg_covar=candidate.reg_covar,
+        max_iter=_ITERATIONS,
+        tol=_TOLERANCE,
+        warm_start=True,
+        random_state=seed,
+    )
+
+
+def _stack(filled: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return the weights, of sum one, whose mean comes closest to what was hidden.
+
+    ``filled`` is (cells, candidates).
+    """
+    n_cells, n_candidates = filled.shape
+    least = np.square(filled - observed[:, None]).sum(0).min()
+    total, pull = 1e3 * np.sqrt(n_cells), np.sqrt(_PULL * least)
+    equations = np.vstack(
+        [filled, np.full((1, n_candidates), total), pull * np.eye(n_candidates)]
+    )
+    even = np.full(n_candidates, pull / n_candidates)
+    weights, _ = nnls(equations, np.concatenate([observed, [total], even]))
+    weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
+    return np.asarray(weights / weights.sum())
