@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +28,12 @@ from lacunet.estimators._fitting import to_tensor
 from lacunet.estimators._networks import ViewShape
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
-from lacunet.estimators._scaling import Method
+from lacunet.estimators._scaling import (
+    Method,
+    Scaling,
+    fit_scaling,
+    scaling_from_state,
+)
 from lacunet.exceptions import warn_user
 
 
@@ -41,6 +46,9 @@ class Candidate(NamedTuple):
     # Whether categories are one-hot numbers of the Gaussians, which see how they depend
     # on each other and on numbers; else they depend on the component alone.
     one_hot: bool = True
+    # Whether numbers are mapped to quantiles of the normal distribution first, which
+    # fills skewed columns with medians rather than means.
+    quantiles: bool = False
 
 
 class Limits(NamedTuple):
@@ -54,19 +62,22 @@ class Limits(NamedTuple):
 # The cheap ones first: a time limit cuts the others.
 _CANDIDATES = (
     Candidate("full", 1, 1e-3),
+    Candidate("full", 1, 1e-3, quantiles=True),
     Candidate("diag", 12, 1e-2, one_hot=False),
     Candidate("factor", 1, 1e-3),
     Candidate("full", 2, 1e-2),
     Candidate("full", 4, 1e-2),
+    Candidate("full", 2, 1e-2, quantiles=True),
+    Candidate("full", 4, 1e-2, quantiles=True),
 )
 _FALLBACK = Candidate("diag", 1, 1e-2, one_hot=False)
 # Components x columns² beyond which covariances are of factors instead of full.
 _LARGEST_FULL = 20_000
-_ITERATIONS = 30
-_TOLERANCE = 1e-2
+_ITERATIONS = 15
+_TOLERANCE = 2e-2
 _MOST_ROWS = 10_000
 # To choose by: rows, cells that are hidden, and how often, until there are enough.
-_ROWS_TO_CHOOSE = 1_000
+_ROWS_TO_CHOOSE = 1_500
 _FEWEST_ROWS = 10
 _HIDDEN = 0.15
 _ENOUGH_CELLS = 400
@@ -158,6 +169,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     densities_: list[MixtureDensity]
     weights_: np.ndarray
+    on_quantiles_: np.ndarray
+    quantiles_: Scaling
     limits_: Limits | None
 
     def __init__(
@@ -205,18 +218,20 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._inputs = InputEncoder(encoder, np.empty(0))
         self.limits_ = _find_limits(encoder, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
+        self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if isinstance(self.density, IncompleteGaussianMixture):
             given = clone(self.density)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            fitted = [(self._fit_mixture(given, rows, encoder.sizes), 1.0)]
+            fitted = [(self._fit_mixture(given, rows, encoder.sizes), False, 1.0)]
         else:
             fitted = self._fit_several(rows, seed, began)
-        self._keep([d.to(find_device(self.device)) for d, _ in fitted])
-        weights = np.array([weight for _, weight in fitted])
-        self.weights_ = weights / weights.sum()
+        densities, on_quantiles, weights = zip(*fitted, strict=True)
+        self._keep([density.to(find_device(self.device)) for density in densities])
+        self.on_quantiles_ = np.array(on_quantiles)
+        self.weights_ = np.array(weights) / np.sum(weights)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -238,18 +253,18 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _fit_several(
         self, rows: np.ndarray, seed: int, began: float
-    ) -> list[tuple[MixtureDensity, float]]:
+    ) -> list[tuple[MixtureDensity, bool, float]]:
         """Fit the mixtures that fill hidden cells well, the best one first."""
         found = self._weigh(rows, seed, began)
         found.sort(key=lambda weighted: -weighted[2])
         rows = some_rows(rows, seed, _MOST_ROWS)
-        fitted: list[tuple[MixtureDensity, float]] = []
+        fitted: list[tuple[MixtureDensity, bool, float]] = []
         for candidate, mixture, weight in found:
             if fitted and self._is_over(began):
                 self._warn_of_time(len(fitted))
                 break
-            sizes = () if candidate.one_hot else self._inputs.sizes
-            fitted.append((self._fit_mixture(mixture, rows, sizes), weight))
+            density = self._fit_candidate(candidate, mixture, rows)
+            fitted.append((density, candidate.quantiles, weight))
         return fitted
 
     def _weigh(
@@ -277,12 +292,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         tried: list[tuple[Candidate, IncompleteGaussianMixture]] = []
         filled: list[np.ndarray] = []
         errors: list[float] = []
-        for candidate in _candidates_for(some.shape[1]):
+        for candidate in _candidates_for(some.shape[1], self.scale):
             if tried and self._is_over(began, fraction=0.5):
                 self._warn_of_time(len(tried))
                 break
-            if candidate.n_components > 2 and errors[-1] > _HOPELESS * min(errors):
-                continue  # fewer components of this kind were too many
+            if candidate.n_components == 4 and errors[-1] > _HOPELESS * min(errors):
+                continue  # two components were too many
             mixture, cells = self._fill_hidden(candidate, some, masks, scale, seed)
             tried.append((candidate, mixture))
             filled.append(cells)
@@ -295,8 +310,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             if self.verbose:
                 print(  # noqa: T201
                     f"{candidate.covariance_type} covariances, components "
-                    f"{mixture.n_components}: RMSE of hidden cells {error:.4f} "
-                    f"standard deviations, weight {weight:.2f}"
+                    f"{mixture.n_components}{', quantiles' * candidate.quantiles}: "
+                    f"RMSE of hidden cells {error:.4f} standard deviations, "
+                    f"weight {weight:.2f}"
                 )
             if weight > 0.0:
                 found.append((candidate, mixture, weight))
@@ -321,16 +337,22 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> tuple[IncompleteGaussianMixture, np.ndarray]:
         """Return the mixture, and what it fills the hidden cells with."""
         cells = []
-        sizes = () if candidate.one_hot else self._inputs.sizes
         for mask in masks:
             incomplete = np.where(mask, np.nan, rows)
             mixture = _mixture_of(candidate, incomplete, seed)
-            density = self._fit_mixture(mixture, incomplete, sizes)
+            density = self._fit_candidate(candidate, mixture, incomplete)
             with torch.inference_mode():
-                x = to_tensor(incomplete, torch.device("cpu"))
-                means = self._cap(density.condition(x).mean().double().numpy())
+                means = self._means(density, candidate.quantiles, incomplete)
             cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
         return mixture, np.concatenate(cells)
+
+    def _fit_candidate(
+        self, candidate: Candidate, mixture: IncompleteGaussianMixture, rows: np.ndarray
+    ) -> MixtureDensity:
+        if candidate.quantiles:
+            rows = self._map_numbers(self.quantiles_.transform, rows)
+        sizes = () if candidate.one_hot else self._inputs.sizes
+        return self._fit_mixture(mixture, rows, sizes)
 
     def _fit_mixture(
         self, mixture: IncompleteGaussianMixture, rows: np.ndarray, sizes: Sequence[int]
@@ -363,9 +385,33 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     # --- filling
 
     def _fill(self, x: Tensor) -> Tensor:
-        pairs = zip(self.weights_, self.densities_, strict=True)
-        means = [weight * density.condition(x).mean() for weight, density in pairs]
-        return torch.stack(means).sum(0)
+        encoded = x.cpu().double().numpy()
+        members = zip(self.densities_, self.on_quantiles_, strict=True)
+        means = [self._means(density, mapped, encoded) for density, mapped in members]
+        return to_tensor(np.tensordot(self.weights_, means, axes=1), x.device)
+
+    def _means(
+        self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
+    ) -> np.ndarray:
+        """Fill encoded rows with conditional means inside the observed range."""
+        device = next(density.parameters()).device
+        if on_quantiles:
+            encoded = self._map_numbers(self.quantiles_.transform, encoded)
+        filled = density.condition(to_tensor(encoded, device)).mean()
+        means: np.ndarray = filled.cpu().double().numpy()
+        if on_quantiles:
+            means = self._map_numbers(self.quantiles_.inverse, means)
+        if self.limits_ is None:
+            return means
+        low, high = self._encoded_limits()
+        return self._map_numbers(lambda numbers: numbers.clip(low, high), means)
+
+    def _map_numbers(
+        self, function: Callable[[np.ndarray], np.ndarray], encoded: np.ndarray
+    ) -> np.ndarray:
+        """Apply a function to the numbers of encoded rows."""
+        n_numeric = self._inputs.n_numeric
+        return np.hstack([function(encoded[:, :n_numeric]), encoded[:, n_numeric:]])
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw inside the observed range, as far as a few attempts succeed."""
@@ -386,7 +432,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _draw_once(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw from one of the densities for each row, (n, batch, features)."""
-        draws = [d.condition(x).sample(n, generator) for d in self.densities_]
+        draws = []
+        for density, on_quantiles in zip(
+            self.densities_, self.on_quantiles_, strict=True
+        ):
+            rows = x
+            if on_quantiles:
+                encoded = x.cpu().double().numpy()
+                mapped = self._map_numbers(self.quantiles_.transform, encoded)
+                rows = to_tensor(mapped, x.device)
+            drawn = density.condition(rows).sample(n, generator)
+            if on_quantiles:
+                flat = drawn.flatten(0, 1).cpu().double().numpy()
+                back = self._map_numbers(self.quantiles_.inverse, flat)
+                drawn = to_tensor(back, x.device).view_as(drawn)
+            draws.append(drawn)
         if len(draws) == 1:
             return draws[0]
         weights = torch.from_numpy(self.weights_).to(x.device)
@@ -400,12 +460,6 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         assert self.limits_ is not None
         ends = np.stack([self.limits_.low, self.limits_.high])
         return self._inputs.table.scaling.transform(ends)
-
-    def _cap(self, encoded: np.ndarray) -> np.ndarray:
-        """Return encoded rows with their numbers inside the observed range."""
-        low, high = self._encoded_limits()
-        numbers = encoded[:, : len(low)].clip(low, high)
-        return np.hstack([numbers, encoded[:, len(low) :]])
 
     def _restore(self, filled: Tensor, table: Any) -> Any:
         encoder = self._inputs.table
@@ -434,14 +488,22 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         return {
             "densities": [ViewShape.of(d).to_state() for d in self.densities_],
             "weights": self.weights_.tolist(),
+            "on_quantiles": self.on_quantiles_.tolist(),
+            "quantiles": self.quantiles_.to_state(),
             "limits": None if limits is None else [each.tolist() for each in limits],
         }
 
     def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
         if "density" in content:  # of 0.1.0: one mixture, nothing capped
             tensors = {f"0.{name}": tensor for name, tensor in tensors.items()}
-            one = {"densities": [content["density"]], "weights": [1.0], "limits": None}
-            content = {**content, **one}
+            content = {
+                **content,
+                "densities": [content["density"]],
+                "weights": [1.0],
+                "on_quantiles": [False],
+                "quantiles": {"unit": [], "knots": [], "heights": []},
+                "limits": None,
+            }
         super()._load(tensors, content)
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
@@ -457,6 +519,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         shapes = self._shapes(content)
         self._keep([s.build_density().requires_grad_(False) for s in shapes])
         self.weights_ = np.array(content["weights"], dtype=np.float64)
+        self.on_quantiles_ = np.array(content["on_quantiles"], dtype=bool)
+        self.quantiles_ = scaling_from_state(content["quantiles"], "quantile")
         limits = content["limits"]
         self.limits_ = None
         if limits is not None:
@@ -466,13 +530,15 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 np.array(high, dtype=np.float64),
                 np.array(whole, dtype=bool),
             )
+        n_densities, n_numeric = len(shapes), self._inputs.n_numeric
         check_agreement(
-            weights=(len(self.weights_), len(shapes)),
-            limits=(
-                [len(each) for each in self.limits_ or ()],
-                [self._inputs.n_numeric] * len(self.limits_ or ()),
-            ),
+            weights=(len(self.weights_), n_densities),
+            on_quantiles=(len(self.on_quantiles_), n_densities),
         )
+        if self.on_quantiles_.any():
+            check_agreement(quantiles=(len(self.quantiles_.centre), n_numeric))
+        if self.limits_ is not None:
+            check_agreement(limits=({len(x) for x in self.limits_}, {n_numeric}))
 
 
 def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
@@ -498,7 +564,7 @@ def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
     )
 
 
-def _candidates_for(width: int) -> list[Candidate]:
+def _candidates_for(width: int, scale: Method) -> list[Candidate]:
     """Return the candidates for encoded rows of this width, each once."""
     affordable = [
         candidate._replace(covariance_type="factor")
@@ -506,6 +572,7 @@ def _candidates_for(width: int) -> list[Candidate]:
         and candidate.n_components * width**2 > _LARGEST_FULL
         else candidate
         for candidate in _CANDIDATES
+        if not (candidate.quantiles and scale == "quantile")
     ]
     return list(dict.fromkeys(affordable))
 
