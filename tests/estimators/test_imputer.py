@@ -194,9 +194,8 @@ def test_categories_depend_on_numbers_and_on_each_other():
 def test_weights_sum_to_one_and_models_of_several_densities_come_back(tmp_path):
     X, _ = frame(200)
     model = LacunetImputer(random_state=0).fit(X)
-    assert model.weights_.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(model.weights_.sum(0), 1.0)
     assert len(model.weights_) == len(model.densities_) > 1
-    assert (np.diff(model.weights_) <= 0).all()
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.transform(X).equals(model.transform(X))

@@ -51,6 +51,9 @@ class Candidate(NamedTuple):
     quantiles: bool = False
 
 
+Weights = tuple[float, float]  # for numbers, and for categories
+
+
 class Limits(NamedTuple):
     """What the observed values of each numeric column have in common, (columns,)."""
 
@@ -66,8 +69,8 @@ _CANDIDATES = (
     Candidate("diag", 12, 1e-2, one_hot=False),
     Candidate("factor", 1, 1e-3),
     Candidate("full", 2, 1e-2),
-    Candidate("full", 4, 1e-2),
     Candidate("full", 2, 1e-2, quantiles=True),
+    Candidate("full", 4, 1e-2),
     Candidate("full", 4, 1e-2, quantiles=True),
 )
 _FALLBACK = Candidate("diag", 1, 1e-2, one_hot=False)
@@ -77,11 +80,11 @@ _ITERATIONS = 15
 _TOLERANCE = 2e-2
 _MOST_ROWS = 10_000
 # To choose by: rows, cells that are hidden, and how often, until there are enough.
-_ROWS_TO_CHOOSE = 1_500
+_ROWS_TO_CHOOSE = 1_000
 _FEWEST_ROWS = 10
 _HIDDEN = 0.15
-_ENOUGH_CELLS = 400
-_MOST_ROUNDS = 4
+_ENOUGH_CELLS = 300
+_MOST_ROUNDS = 3
 # In standard deviations: a few outliers would decide alone.
 _OUTLIER = 4.0
 # Error, relative to the least, from which on more components are not tried.
@@ -97,11 +100,12 @@ _REDRAWS = 5
 class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     """Fill tables of numbers, categories and dates from mixtures fitted by EM.
 
-    With ``density="auto"`` several mixtures are fitted (one full Gaussian, a factor
-    analyser, a dozen diagonal components, two and four full ones) after some observed
-    cells were hidden from them. The weights with which their conditional means come
-    closest to those cells are the weights in ``transform``; mixtures of little weight
-    are dropped, the others are fitted again to all cells.
+    With ``density="auto"`` several mixtures are fitted after some observed cells were
+    hidden from them: one full Gaussian, a factor analyser, a dozen diagonal components,
+    two and four full ones; the full ones also with numbers mapped to quantiles of the
+    normal distribution, for skewed columns. The weights with which their conditional
+    means come closest to the hidden cells are the weights in ``transform``; mixtures
+    of little weight are dropped, the others are fitted again to all cells.
 
     What is filled in looks like what was observed: numbers and dates stay inside the
     range of training, and a column whose observed values are all whole numbers (0 and
@@ -145,8 +149,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     densities_ : list of GaussianMixtureDensity or MixedMixtureDensity
         All of them. Those with full or factor covariances take categories as one-hot
         numbers, unless the mixture was given.
-    weights_ : ndarray of shape (n_densities,)
-        Their weights, which sum to one.
+    weights_ : ndarray of shape (n_densities, 2)
+        Their weights for numbers (and dates) and for categories, which sum to one. A
+        row is drawn from one of them, with the mean of both for probability.
+    on_quantiles_ : ndarray of bool of shape (n_densities,)
+        Whether the numbers of a density are mapped to normal quantiles first.
+    quantiles_ : object
+        That map, of the encoded numbers.
     limits_ : tuple of ndarray or None
         Smallest and largest observed value of each column of numbers or dates (in days
         since the first), and whether all are whole. None for a model saved by 0.1.0,
@@ -225,13 +234,14 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             given = clone(self.density)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            fitted = [(self._fit_mixture(given, rows, encoder.sizes), False, 1.0)]
+            one = (1.0, 1.0)
+            fitted = [(self._fit_mixture(given, rows, encoder.sizes), False, one)]
         else:
             fitted = self._fit_several(rows, seed, began)
         densities, on_quantiles, weights = zip(*fitted, strict=True)
         self._keep([density.to(find_device(self.device)) for density in densities])
         self.on_quantiles_ = np.array(on_quantiles)
-        self.weights_ = np.array(weights) / np.sum(weights)
+        self.weights_ = np.array(weights) / np.sum(weights, axis=0)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -253,12 +263,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _fit_several(
         self, rows: np.ndarray, seed: int, began: float
-    ) -> list[tuple[MixtureDensity, bool, float]]:
+    ) -> list[tuple[MixtureDensity, bool, Weights]]:
         """Fit the mixtures that fill hidden cells well, the best one first."""
         found = self._weigh(rows, seed, began)
-        found.sort(key=lambda weighted: -weighted[2])
+        found.sort(key=lambda weighted: -sum(weighted[2]))
         rows = some_rows(rows, seed, _MOST_ROWS)
-        fitted: list[tuple[MixtureDensity, bool, float]] = []
+        fitted: list[tuple[MixtureDensity, bool, Weights]] = []
         for candidate, mixture, weight in found:
             if fitted and self._is_over(began):
                 self._warn_of_time(len(fitted))
@@ -269,54 +279,70 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _weigh(
         self, rows: np.ndarray, seed: int, began: float
-    ) -> list[tuple[Candidate, IncompleteGaussianMixture, float]]:
+    ) -> list[tuple[Candidate, IncompleteGaussianMixture, Weights]]:
         """Return mixtures to start from, and their weights by error on hidden cells."""
         random_state = np.random.RandomState(seed)
         some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
-        n_cells = np.count_nonzero(~np.isnan(some))
-        fallback = [(_FALLBACK, _mixture_of(_FALLBACK, rows, seed), 1.0)]
-        if len(rows) < _FEWEST_ROWS or n_cells == 0:
-            return fallback
-        n_rounds = int(np.ceil(_ENOUGH_CELLS / (_HIDDEN * n_cells)))
-        masks = []
-        for _ in range(min(n_rounds, _MOST_ROUNDS)):
-            hidden = random_state.rand(len(some), len(self._inputs.table.columns))
-            mask = (hidden < _HIDDEN)[:, self._inputs.sources] & ~np.isnan(some)
-            # A row with nothing left in it is filled alike by all mixtures.
-            mask[(mask | np.isnan(some)).all(1)] = False
-            masks.append(mask)
+        masks = self._hide(some, random_state)
         scaled, scale = self._standardise(some)
         observed = np.concatenate([scaled[mask] for mask in masks])
-        if not len(observed):
-            return fallback
+        if len(rows) < _FEWEST_ROWS or not len(observed):
+            return [(_FALLBACK, _mixture_of(_FALLBACK, rows, seed), (1.0, 1.0))]
         tried: list[tuple[Candidate, IncompleteGaussianMixture]] = []
         filled: list[np.ndarray] = []
         errors: list[float] = []
-        for candidate in _candidates_for(some.shape[1], self.scale):
+        mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
+        for candidate in _candidates_for(some.shape[1], quantiles=mappable):
             if tried and self._is_over(began, fraction=0.5):
                 self._warn_of_time(len(tried))
                 break
-            if candidate.n_components == 4 and errors[-1] > _HOPELESS * min(errors):
-                continue  # two components were too many
+            if candidate.n_components == 4:
+                # Where two components have paid, and only on the better scale.
+                pairs = zip(tried, errors, strict=True)
+                of_two = {c.quantiles: e for (c, _), e in pairs if c.n_components == 2}
+                error = of_two[candidate.quantiles]
+                if error > min(*of_two.values(), _HOPELESS * min(errors)):
+                    continue
             mixture, cells = self._fill_hidden(candidate, some, masks, scale, seed)
             tried.append((candidate, mixture))
             filled.append(cells)
             errors.append(float(np.sqrt(np.square(cells - observed).mean())))
-        weights = _stack(np.stack(filled, 1), observed)
+        columns = np.concatenate([np.nonzero(mask)[1] for mask in masks])
+        kinds = columns < self._inputs.n_numeric, columns >= self._inputs.n_numeric
+        # Where there is but one kind, its weights are those of both.
+        of_kinds = [
+            _stack(np.stack(filled, 1)[kind], observed[kind])
+            for kind in (kinds if all(k.any() for k in kinds) else (slice(None),) * 2)
+        ]
         found = []
-        for (candidate, mixture), error, weight in zip(
-            tried, errors, weights.tolist(), strict=True
+        for (candidate, mixture), error, *weights in zip(
+            tried, errors, *(of_kind.tolist() for of_kind in of_kinds), strict=True
         ):
             if self.verbose:
                 print(  # noqa: T201
                     f"{candidate.covariance_type} covariances, components "
                     f"{mixture.n_components}{', quantiles' * candidate.quantiles}: "
-                    f"RMSE of hidden cells {error:.4f} standard deviations, "
-                    f"weight {weight:.2f}"
+                    f"RMSE of hidden cells {error:.4f} standard deviations, weight "
+                    f"{weights[0]:.2f} for numbers, {weights[1]:.2f} for categories"
                 )
-            if weight > 0.0:
-                found.append((candidate, mixture, weight))
+            if any(weights):
+                found.append((candidate, mixture, (weights[0], weights[1])))
         return found
+
+    def _hide(
+        self, rows: np.ndarray, random_state: np.random.RandomState
+    ) -> list[np.ndarray]:
+        """Return masks of cells to hide, categories as a whole: (rows, width) each."""
+        missing = np.isnan(rows)
+        n_hidden = max(1.0, _HIDDEN * np.count_nonzero(~missing))
+        masks = []
+        for _ in range(min(_MOST_ROUNDS, int(np.ceil(_ENOUGH_CELLS / n_hidden)))):
+            hidden = random_state.rand(len(rows), len(self._inputs.table.columns))
+            mask = (hidden < _HIDDEN)[:, self._inputs.sources] & ~missing
+            # A row with nothing left in it is filled alike by all mixtures.
+            mask[(mask | missing).all(1)] = False
+            masks.append(mask)
+        return masks
 
     def _standardise(self, encoded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bring numbers, and categories as a whole, to variance one; clip outliers."""
@@ -388,7 +414,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoded = x.cpu().double().numpy()
         members = zip(self.densities_, self.on_quantiles_, strict=True)
         means = [self._means(density, mapped, encoded) for density, mapped in members]
-        return to_tensor(np.tensordot(self.weights_, means, axes=1), x.device)
+        is_category = np.arange(x.shape[1]) >= self._inputs.n_numeric
+        weights = self.weights_[:, None, is_category.astype(int)]  # (densities, 1, *)
+        return to_tensor((weights * means).sum(0), x.device)
 
     def _means(
         self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
@@ -449,7 +477,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             draws.append(drawn)
         if len(draws) == 1:
             return draws[0]
-        weights = torch.from_numpy(self.weights_).to(x.device)
+        weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
         chosen = torch.multinomial(
             weights, n * len(x), replacement=True, generator=generator
         ).view(1, n, len(x), 1)
@@ -499,7 +527,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             content = {
                 **content,
                 "densities": [content["density"]],
-                "weights": [1.0],
+                "weights": [[1.0, 1.0]],
                 "on_quantiles": [False],
                 "quantiles": {"unit": [], "knots": [], "heights": []},
                 "limits": None,
@@ -532,7 +560,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             )
         n_densities, n_numeric = len(shapes), self._inputs.n_numeric
         check_agreement(
-            weights=(len(self.weights_), n_densities),
+            weights=(self.weights_.shape, (n_densities, 2)),
             on_quantiles=(len(self.on_quantiles_), n_densities),
         )
         if self.on_quantiles_.any():
@@ -564,7 +592,7 @@ def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
     )
 
 
-def _candidates_for(width: int, scale: Method) -> list[Candidate]:
+def _candidates_for(width: int, *, quantiles: bool) -> list[Candidate]:
     """Return the candidates for encoded rows of this width, each once."""
     affordable = [
         candidate._replace(covariance_type="factor")
@@ -572,7 +600,7 @@ def _candidates_for(width: int, scale: Method) -> list[Candidate]:
         and candidate.n_components * width**2 > _LARGEST_FULL
         else candidate
         for candidate in _CANDIDATES
-        if not (candidate.quantiles and scale == "quantile")
+        if quantiles or not candidate.quantiles
     ]
     return list(dict.fromkeys(affordable))
 
