@@ -6,14 +6,14 @@ import pytest
 from own_models import make_table, save_csv, save_model
 
 from lacunet import LacunetImputer
+from lacunet.estimators._imputer import Candidate
 
 
 @pytest.fixture(autouse=True)
 def few_mixtures(monkeypatch):
     """Have fewer mixtures to choose from: which is the best is not asked here."""
-    few = (("diag", 1, None), ("diag", 3, None))
-    monkeypatch.setattr("lacunet.estimators._densities._FOR_TABLES", few)
-    monkeypatch.setattr("lacunet.estimators._densities._MORE_CLASSES", ())
+    few = (Candidate("diag", 3, 1e-2, one_hot=False),)
+    monkeypatch.setattr("lacunet.estimators._imputer._CANDIDATES", few)
 
 
 @pytest.fixture

@@ -33,9 +33,8 @@ def covariance_of(components):
     return type(components.gaussian).__name__
 
 
-@pytest.mark.parametrize("for_network", [True, False])
-def test_auto_sees_whether_columns_depend_on_each_other(for_network):
-    fit = {"sizes": (), "seed": 0, "for_network": for_network}
+def test_auto_sees_whether_columns_depend_on_each_other():
+    fit = {"sizes": (), "seed": 0}
     assert covariance_of(fit_density("auto", correlated(), **fit)) == "FactorComponents"
     assert covariance_of(fit_density("auto", independent(), **fit)) == "DiagComponents"
 
@@ -44,7 +43,7 @@ def test_auto_sees_whether_columns_depend_on_each_other(for_network):
 def test_a_mixture_that_is_given_sees_all_rows(covariance_type):
     x = np.random.RandomState(0).randn(20_500, 2)
     given = IncompleteGaussianMixture(covariance_type=covariance_type, reg_covar=0.0)
-    found = fit_density(given, x, (), seed=0, for_network=True)
+    found = fit_density(given, x, (), seed=0)
     np.testing.assert_allclose(found.gaussian.means[0], x.mean(0), atol=1e-9)
 
 
@@ -55,20 +54,20 @@ def test_a_few_outliers_do_not_hide_that_columns_depend_on_each_other(seed):
     x = 0.9 * x / x.std(0) + 0.4 * rng.randn(400, 12)
     x[::20] = rng.choice([-5.0, 5.0], (20, 12))
     x[rng.rand(400, 12) < 0.3] = NAN
-    found = fit_density("auto", x, (), seed=0, for_network=True)
+    found = fit_density("auto", x, (), seed=0)
     assert covariance_of(found) == "FactorComponents"
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_few_rows_have_a_diagonal_mixture(seed):
     x = np.random.RandomState(seed).randn(60, 4)
-    found = fit_density("auto", x, (), seed=seed, for_network=True)
+    found = fit_density("auto", x, (), seed=seed)
     assert covariance_of(found) == "DiagComponents"
 
 
 def test_a_mixture_that_is_given_is_fitted_and_left_alone():
     given = IncompleteGaussianMixture(2, covariance_type="full", random_state=3)
-    found = fit_density(given, correlated(), (), seed=0, for_network=True)
+    found = fit_density(given, correlated(), (), seed=0)
     assert covariance_of(found) == "FullComponents"
     assert found.gaussian.means.shape == (2, 4)
     assert not hasattr(given, "means_")
@@ -78,7 +77,7 @@ def test_a_mixture_that_is_given_is_fitted_and_left_alone():
 def test_the_seed_is_the_only_source_of_chance(density):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     one, two, other = (
-        fit_density(density, correlated(), (), seed, for_network=True).gaussian.means
+        fit_density(density, correlated(), (), seed).gaussian.means
         for seed in (0, 0, 1)
     )
     assert torch.equal(one, two)
@@ -89,15 +88,14 @@ def test_the_seed_is_the_only_source_of_chance(density):
 def test_a_random_state_of_the_mixture_comes_before_the_seed():
     given = IncompleteGaussianMixture(2, random_state=5)
     one, other = (
-        fit_density(given, correlated(), (), seed, for_network=True).gaussian.means
-        for seed in (0, 1)
+        fit_density(given, correlated(), (), seed).gaussian.means for seed in (0, 1)
     )
     assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 9, 25])
 def test_few_rows_get_few_components(n_rows):
-    found = fit_density("auto", independent(n_rows), (), 0, for_network=True)
+    found = fit_density("auto", independent(n_rows), (), 0)
     assert len(found.gaussian.means) == max(1, min(3, n_rows // 10))
     assert torch.isfinite(found.gaussian.means).all()
 
@@ -131,7 +129,7 @@ def test_there_are_no_more_components_than_distinct_rows():
     found = fit_classes(one_hot(column, column), (2, 2), seed=0)
     assert len(found.gaussian.means) == 2
     same = np.ones((100, 3))
-    assert len(fit_density("auto", same, (), 0, for_network=True).gaussian.means) == 1
+    assert len(fit_density("auto", same, (), 0).gaussian.means) == 1
 
 
 def test_rows_that_differ_in_missing_values_alone_are_not_distinct():

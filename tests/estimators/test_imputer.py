@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from small import fitted, frame, imputer, numbers
 
-from lacunet import IncompleteGaussianMixture, LacunetImputer
+from lacunet import IncompleteGaussianMixture, LacunetImputer, load
 
 NAN = np.nan
 
@@ -129,3 +129,98 @@ def test_auto_sees_that_categories_go_with_each_other():
     filled = LacunetImputer(random_state=0).fit_transform(X)
     assert (filled["capital"] == known["capital"]).all()
     np.testing.assert_allclose(filled["x"], known["x"], atol=100)
+
+
+def test_fills_stay_in_the_observed_range_and_whole_where_all_was_whole():
+    rng = np.random.RandomState(0)
+    x = rng.randn(300)
+    X = pd.DataFrame(
+        {
+            "amount": np.exp(2 * x + rng.randn(300)),
+            "count": rng.poisson(np.exp(x)).astype(float),
+            "flag": (x + rng.randn(300) > 0).astype(float),
+            "level": x,
+        }
+    )
+    X = X.mask(rng.rand(*X.shape) < 0.2)
+    model = LacunetImputer(random_state=0).fit(X)
+    # Rows far out, whose conditional means are further out still.
+    far = pd.DataFrame(np.nan, index=range(2), columns=X.columns)
+    far["level"] = [-30.0, 30.0]
+    for filled in (
+        model.transform(X),
+        model.transform(far),
+        *model.sample_imputations(X, 3),
+    ):
+        numbers = filled.drop(columns="level")
+        assert (numbers >= X.min()[numbers.columns]).all(axis=None)
+        assert (numbers <= X.max()[numbers.columns]).all(axis=None)
+        assert (filled["count"] % 1 == 0).all()
+        assert filled["flag"].isin([0.0, 1.0]).all()
+    assert (model.transform(X)["amount"] % 1 != 0).any()
+
+
+def test_draws_do_not_pile_up_at_the_ends_of_the_range():
+    X = np.random.RandomState(0).exponential(size=(500, 1))
+    model = LacunetImputer(random_state=0).fit(X)
+    draws = np.hstack(model.sample_imputations(np.full((500, 1), NAN), 4))
+    assert np.isin(draws, [X.min(), X.max()]).mean() < 0.01
+
+
+def test_a_column_without_a_value_stays_missing_whatever_it_holds():
+    X, _ = frame(60)
+    X = X.assign(nothing=NAN, none=pd.Series([None] * len(X), dtype=object))
+    with pytest.warns(UserWarning, match=r"without one observed value.*nothing"):
+        filled = imputer().fit_transform(X)
+    empty = ["nothing", "none"]
+    assert filled[empty].isna().all(axis=None)
+    assert not filled.drop(columns=empty).isna().any(axis=None)
+    numbers_alone = np.column_stack([np.arange(20.0), np.full(20, NAN)])
+    with pytest.warns(UserWarning, match="without one observed value"):
+        assert np.isnan(imputer().fit_transform(numbers_alone)[:, 1]).all()
+
+
+def test_categories_depend_on_numbers_and_on_each_other():
+    rng = np.random.RandomState(0)
+    x = rng.randn(400)
+    size = np.where(x > 0.5, "large", np.where(x > -0.5, "middle", "small"))
+    truth = pd.DataFrame({"x": x, "size": size, "same": size})
+    X = truth.mask(rng.rand(*truth.shape) < 0.2)
+    filled = LacunetImputer(random_state=0).fit_transform(X)
+    hidden = X["size"].isna() & X["same"].notna()
+    assert (filled["size"] == truth["size"])[hidden].mean() > 0.95
+
+
+def test_weights_sum_to_one_and_models_of_several_densities_come_back(tmp_path):
+    X, _ = frame(200)
+    model = LacunetImputer(random_state=0).fit(X)
+    np.testing.assert_allclose(model.weights_.sum(0), 1.0)
+    assert len(model.weights_) == len(model.densities_) > 1
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.transform(X).equals(model.transform(X))
+    assert again.sample_imputations(X, 1)[0].equals(model.sample_imputations(X, 1)[0])
+
+
+def test_the_order_of_rows_does_not_matter():
+    X, _ = numbers(100)
+    order = np.random.RandomState(1).permutation(len(X))
+    one, other = (LacunetImputer(random_state=0).fit(Z) for Z in (X, X[order]))
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+
+
+def test_verbose_prints_errors_and_weights(capsys):
+    X, _ = numbers(100)
+    model = LacunetImputer(random_state=0, verbose=1).fit(X)
+    printed = capsys.readouterr().out
+    assert printed.count("RMSE of hidden cells") >= len(model.weights_)
+
+
+def test_a_time_limit_leaves_mixtures_out_with_a_warning():
+    X, _ = numbers(100)
+    with pytest.warns(UserWarning, match="Got time_limit=0"):
+        model = LacunetImputer(random_state=0, time_limit=0).fit(X)
+    assert len(model.densities_) == 1
+    assert not np.isnan(model.transform(X)).any()
+    with pytest.raises(ValueError, match="Got time_limit=-1"):
+        LacunetImputer(time_limit=-1).fit(X)

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from small import ALL, NAN, classifier, numbers, predictions, regressor
 
 import lacunet
-from lacunet import LacunetAutoencoder, LacunetImputer
+from lacunet import LacunetAutoencoder
 
 
 def test_a_refit_that_fails_leaves_no_model_of_two_fits():
@@ -121,14 +121,6 @@ def test_an_unseen_category_is_not_marked_as_missing():
         for s in ("new", None)
     )
     assert new < 0.5 < gone
-
-
-def test_the_imputer_follows_a_line_far_out():
-    x = np.random.RandomState(0).randn(300)
-    X = np.column_stack([x, 2 * x])
-    X[::3, 1] = NAN
-    filled = LacunetImputer(random_state=0).fit(X).transform([[20.0, NAN]])
-    np.testing.assert_allclose(filled, [[20.0, 40.0]], rtol=0.1)
 
 
 def test_a_marker_of_all_nines_does_not_hide_its_column():

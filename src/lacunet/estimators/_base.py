@@ -100,7 +100,7 @@ class DensityEstimator(CheckedEstimator):
         """
         table, x = self._read(X, farthest=FOR_TABLES)
         with torch.inference_mode():
-            blocks = [self.density_.condition(b).mean() for b in self._blocks(x)]
+            blocks = [self._fill(block) for block in self._blocks(x)]
         return self._restore(torch.cat(blocks), table)
 
     def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
@@ -125,10 +125,7 @@ class DensityEstimator(CheckedEstimator):
         if x.device.type != "cpu":
             generator = torch.Generator(x.device).manual_seed(generator.initial_seed())
         with torch.inference_mode():
-            blocks = [
-                self.density_.condition(block).sample(n, generator)
-                for block in self._blocks(x, n)
-            ]
+            blocks = [self._draw(block, n, generator) for block in self._blocks(x, n)]
         return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
 
     def save(
@@ -192,19 +189,23 @@ class DensityEstimator(CheckedEstimator):
             feature_names_in=(len(names), n_columns),
         )
         for shape in self._shapes(content):
-            bins = tuple(n + 1 for n in shape.n_edges or ())
-            n_numeric = shape.n_numeric if shape.n_edges is None else len(bins)
+            self._check_columns(shape)
             n_saved = sum(tensor.numel() for tensor in tensors.values())
             needed = shape.fewest_numbers(self._layer_sizes(content))
-            check_agreement(
-                numbers=(n_numeric, self._inputs.n_numeric),
-                categories=(shape.sizes, (*bins, *self._inputs.sizes)),
-                enough_tensors=(n_saved >= needed, True),
-            )
+            check_agreement(enough_tensors=(n_saved >= needed, True))
         for name, tensor in tensors.items():
             if bool(torch.isnan(tensor).any()):
                 msg = f"the tensor {name} holds NaN"
                 raise ValueError(msg)
+
+    def _check_columns(self, shape: ViewShape) -> None:
+        """Refuse a density of other columns than those of the encoded table."""
+        bins = tuple(n + 1 for n in shape.n_edges or ())
+        n_numeric = shape.n_numeric if shape.n_edges is None else len(bins)
+        check_agreement(
+            numbers=(n_numeric, self._inputs.n_numeric),
+            categories=(shape.sizes, (*bins, *self._inputs.sizes)),
+        )
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         """Return the shapes of all that was learned."""
@@ -260,6 +261,14 @@ class DensityEstimator(CheckedEstimator):
         n_components = self.density_.components.log_weights.shape[0]
         each = max(1, n_components) * x.shape[1] * draws
         yield from x.split(max(1, BLOCK_BUDGET // each))
+
+    def _fill(self, x: Tensor) -> Tensor:
+        """Fill missing values of the encoded table with their mean."""
+        return self.density_.condition(x).mean()
+
+    def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Fill missing values of the encoded table with draws: (n, batch, width)."""
+        return self.density_.condition(x).sample(n, generator)
 
     def _restore(self, filled: Tensor, table: Any) -> Any:
         encoder = self._inputs.table

@@ -31,74 +31,44 @@ _MOST_ROWS = 20_000
 _MOST_ROWS_OF_FACTORS = 5_000
 # Bins that a number is cut into, at its quantiles.
 _MOST_BINS = 8
-# What "auto" chooses among, in front of networks and to fill tables. More factors are
-# for signals and images; their EM takes long.
+# What "auto" chooses among. More factors are for signals and images; their EM takes
+# long.
 _FOR_NETWORKS: tuple[Candidate, ...] = (("diag", 3, None), ("factor", 3, None))
-_FOR_TABLES: tuple[Candidate, ...] = (
-    *(("diag", k, None) for k in (1, 3, 6)),
-    *(("factor", k, None) for k in (1, 3, 6)),
-)
 _MORE_FACTORS: Candidate = ("factor", 3, 20)
-# Where there are categories, components are their classes too.
-_MORE_CLASSES: tuple[Candidate, ...] = (("diag", 12, None), ("diag", 24, None))
 _MANY_COLUMNS = 60
 # Gain in log likelihood of a cell that another candidate than the first must bring.
 _MARGIN_FOR_NETWORKS = 0.1
-_MARGIN_FOR_TABLES = 0.01
 _ROWS_TO_CHOOSE = 2_500
 _FEWEST_VALIDATION_ROWS = 20
-_N_FOLDS = 5
-_FEWEST_ROWS = 10
 _N_CLASSES = 4
 _ITERATIONS = {"diag": 100, "factor": 30}
 # Added to variances, on the scale of the encoded numbers, whose variance is one: a
-# density that is trained further starts wide; one that fills a table follows the data.
+# density that is trained further starts wide.
 _REG_FOR_NETWORKS = 1e-2
-_REG_FOR_TABLES = 1e-4
 
 
 def fit_density(
-    density: Any,
-    encoded: np.ndarray,
-    sizes: Sequence[int],
-    seed: int,
-    *,
-    for_network: bool,
+    density: Any, encoded: np.ndarray, sizes: Sequence[int], seed: int
 ) -> MixedComponents:
     """Fit the mixture that was given, or with "auto" one that is chosen for the table.
 
     A network trains its density further: it does best with few diagonal components,
     unless the likelihood of validation rows shows plainly that columns depend on each
-    other. To fill a table, a small gain in likelihood is enough. ``sizes`` are the
-    numbers of categories.
+    other. ``sizes`` are the numbers of categories.
     """
     if isinstance(density, IncompleteGaussianMixture):
         return _fit(clone(density), encoded, sizes, seed)
     n_numbers = encoded.shape[1] - sum(sizes)
-    if for_network:
-        many = n_numbers >= _MANY_COLUMNS
-        chosen = choose_mixture(
-            (*_FOR_NETWORKS, *([_MORE_FACTORS] if many else [])),
-            encoded,
-            sizes,
-            seed,
-            folds=_one_of_five(encoded, sizes, seed),
-            margin=_MARGIN_FOR_NETWORKS,
-            reg_covar=_REG_FOR_NETWORKS,
-        )
-    else:
-        chosen = choose_mixture(
-            [
-                *(c for c in _FOR_TABLES if c[0] == "diag" or n_numbers >= 2),
-                *(_MORE_CLASSES if len(sizes) else ()),
-            ],
-            encoded,
-            sizes,
-            seed,
-            folds=_all_of_five(encoded, seed),
-            margin=_MARGIN_FOR_TABLES,
-            reg_covar=_REG_FOR_TABLES,
-        )
+    many = n_numbers >= _MANY_COLUMNS
+    chosen = choose_mixture(
+        (*_FOR_NETWORKS, *([_MORE_FACTORS] if many else [])),
+        encoded,
+        sizes,
+        seed,
+        folds=_one_of_five(encoded, sizes, seed),
+        margin=_MARGIN_FOR_NETWORKS,
+        reg_covar=_REG_FOR_NETWORKS,
+    )
     return _fit_some(chosen, encoded, sizes, seed)
 
 
@@ -199,19 +169,6 @@ def _one_of_five(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> list[F
     if n_valid < _FEWEST_VALIDATION_ROWS or encoded.shape[1] - sum(sizes) < 2:
         return []
     return [(shuffled[n_valid:], shuffled[:n_valid])]
-
-
-def _all_of_five(encoded: np.ndarray, seed: int) -> list[Fold]:
-    """Validate on each row once, of a large table only on a fifth of them."""
-    shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
-    if len(shuffled) < _FEWEST_ROWS:
-        return []
-    folds = np.array_split(shuffled, _N_FOLDS)
-    enough = len(folds[0]) >= _N_FOLDS * _FEWEST_VALIDATION_ROWS
-    return [
-        (np.concatenate([*folds[:number], *folds[number + 1 :]]), fold)
-        for number, fold in enumerate(folds[: 1 if enough else None])
-    ]
 
 
 def choose_mixture(

@@ -1,7 +1,7 @@
 """Encode any table as the array of floats that a network takes, and fill it again."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, Self, cast
 
@@ -179,22 +179,29 @@ class TableEncoder:
         missing = np.stack([~raw.observed for raw in cells], axis=1)
         return self._encode(self._numbers(cells), cells), missing
 
-    def restore(self, encoded: np.ndarray, X: Any) -> Any:
+    def restore(
+        self,
+        encoded: np.ndarray,
+        X: Any,
+        adjust: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> Any:
         """Fill the missing values of a table from a complete encoded table.
 
         Numbers come back to their own units, rounded where the column holds integers;
         dates are rounded to the column's own resolution; of a category the one with the
         largest entry is taken (for the pooled ones the most frequent of them). A column
-        with nothing observed in training is filled if it holds numbers and stays
-        missing otherwise. Observed cells, names and dtypes are kept.
+        with nothing observed in training stays missing. Observed cells, names and
+        dtypes are kept. ``adjust`` maps numbers in their own units to better ones.
         """
         table = as_table(X)
         cells = read_columns(table, self._kinds)
         numbers = self.scaling.inverse(encoded[:, : self.n_numeric])
+        if adjust is not None:
+            numbers = adjust(numbers)
         fills = {}
         for index, (column, raw) in enumerate(zip(self.columns, cells, strict=True)):
             rows = np.flatnonzero(~raw.observed)
-            if len(rows):
+            if len(rows) and not column.empty:
                 start = self.starts[index]
                 if column.kind == "category":
                     values = encoded[rows, start : start + column.size]
@@ -206,9 +213,7 @@ class TableEncoder:
         filled = [
             _fill_series(series, fills[index])
             for index, series in enumerate(series_of(table))
-            # A column without a value in training stays missing, unless of numbers.
             if index in fills
-            and (series.dtype.is_numeric() or not self.columns[index].empty)
         ]
         return (table.with_columns(*filled) if filled else table.clone()).to_native()
 
@@ -449,7 +454,6 @@ class _Fill(NamedTuple):
 def _fill_array(array: np.ndarray, fills: Mapping[int, _Fill]) -> np.ndarray:
     """Fill an array; a float array that must hold strings or dates becomes objects."""
     kind = array.dtype.kind
-    fills = {i: f for i, f in fills.items() if kind == "f" or not f.column.empty}
     textual = any(f.column.kind == "date" or f.is_textual() for f in fills.values())
     plain = not fills or kind == "M" or (kind == "f" and not textual)
     filled = array.copy() if plain else array.astype(object)

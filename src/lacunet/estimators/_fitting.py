@@ -179,7 +179,7 @@ def build_views(
     n_second = n_networks // 2 if two else 0
 
     components = fit_density(
-        parameters["density"], rows, setting.sizes, setting.seeds(1), for_network=True
+        parameters["density"], rows, setting.sizes, setting.seeds(1)
     )
     dependent = isinstance(components.gaussian, FactorComponents)
     trainable: bool | tuple[str, ...] = parameters["train_density"]

@@ -1,27 +1,124 @@
-"""Imputation: the density alone, for tables without a target."""
+"""Imputation: mixtures, weighted by how well they fill cells hidden from them."""
 
-from typing import Any, Literal, Self
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+import torch
+from scipy.optimize import nnls
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from torch import Tensor, nn
 
+from lacunet.density import (
+    GaussianMixtureDensity,
+    IncompleteGaussianMixture,
+    MixtureDensity,
+    fit_mixed,
+)
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_table
-from lacunet.estimators._densities import build_density, fit_density
+from lacunet.estimators._columns import as_table, read_columns
+from lacunet.estimators._densities import DTYPE, build_density, some_rows
 from lacunet.estimators._encoding import FOR_TABLES, InputEncoder, TableEncoder
+from lacunet.estimators._fitting import to_tensor
+from lacunet.estimators._networks import ViewShape
 from lacunet.estimators._sampling import canonical_order
-from lacunet.estimators._scaling import Method
+from lacunet.estimators._saving import check_agreement
+from lacunet.estimators._scaling import (
+    Method,
+    Scaling,
+    fit_scaling,
+    scaling_from_state,
+)
+from lacunet.exceptions import warn_user
+
+
+class Candidate(NamedTuple):
+    """A mixture that "auto" may give a weight."""
+
+    covariance_type: Literal["diag", "factor", "full"]
+    n_components: int
+    reg_covar: float  # on the scale of the encoded numbers, whose variance is one
+    # Whether categories are one-hot numbers of the Gaussians, which see how they depend
+    # on each other and on numbers; else they depend on the component alone.
+    one_hot: bool = True
+    # Whether numbers are mapped to quantiles of the normal distribution first, which
+    # fills skewed columns with medians rather than means.
+    quantiles: bool = False
+
+
+Weights = tuple[float, float]  # for numbers, and for categories
+
+
+class Limits(NamedTuple):
+    """What the observed values of each numeric column have in common, (columns,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+    whole: np.ndarray  # whether all are whole numbers, bool
+
+
+# The cheap ones first: a time limit cuts the others.
+_CANDIDATES = (
+    Candidate("full", 1, 1e-3),
+    Candidate("full", 1, 1e-3, quantiles=True),
+    Candidate("diag", 12, 1e-2, one_hot=False),
+    Candidate("factor", 1, 1e-3),
+    Candidate("full", 2, 1e-2),
+    Candidate("full", 2, 1e-2, quantiles=True),
+    Candidate("full", 4, 1e-2),
+    Candidate("full", 4, 1e-2, quantiles=True),
+)
+_FALLBACK = Candidate("diag", 1, 1e-2, one_hot=False)
+# Components x columns² beyond which covariances are of factors instead of full.
+_LARGEST_FULL = 20_000
+_ITERATIONS = 15
+_TOLERANCE = 2e-2
+_MOST_ROWS = 10_000
+# To choose by: rows, cells that are hidden, and how often, until there are enough.
+_ROWS_TO_CHOOSE = 1_000
+_FEWEST_ROWS = 10
+_HIDDEN = 0.15
+_ENOUGH_CELLS = 300
+_MOST_ROUNDS = 3
+# In standard deviations: a few outliers would decide alone.
+_OUTLIER = 4.0
+# Error, relative to the least, from which on more components are not tried.
+_HOPELESS = 1.03
+# Pull of the weights towards equal ones, in squared errors of the best candidate, and
+# the least weight that is kept.
+_PULL = 0.02
+_LEAST_WEIGHT = 0.05
+# Draws outside of the observed range are drawn again this often, then capped.
+_REDRAWS = 5
 
 
 class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
-    """Fill tables of numbers, categories and dates from a mixture fitted by EM.
+    """Fill tables of numbers, categories and dates from mixtures fitted by EM.
+
+    With ``density="auto"`` several mixtures are fitted after some observed cells were
+    hidden from them: one full Gaussian, a factor analyser, a dozen diagonal components,
+    two and four full ones; the full ones also with numbers mapped to quantiles of the
+    normal distribution, for skewed columns. The weights with which their conditional
+    means come closest to the hidden cells are the weights in ``transform``; mixtures
+    of little weight are dropped, the others are fitted again to all cells.
+
+    What is filled in looks like what was observed: numbers and dates stay inside the
+    range of training, and a column whose observed values are all whole numbers (0 and
+    1, counts, years) gets whole numbers. That costs a little in squared error, for
+    which 0.4 is the better guess of a 0 or 1, and gains in absolute error.
+
+    A column without one observed value in training stays missing, whatever it holds,
+    and ``fit`` warns of it: nothing is known to fill it with.
 
     Parameters
     ----------
     density : "auto" or IncompleteGaussianMixture, default="auto"
-        The mixture; with "auto" its covariances and the number of its components are
-        chosen by the likelihood of validation rows.
+        The mixture; with "auto" several, weighted by their error on hidden cells.
     gamma : float, default=0.0
         The paper's regulariser: the variance of a noise on observed values, on the
         standardised scale. The larger, the less the observed cells count.
@@ -37,15 +134,35 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     missing_columns : {"raise", "use"}, default="raise"
         What to do about frames, after training, that lack a column: raise an error, or
         use them, the column missing in each row. Columns are found by name.
+    time_limit : float, default=None
+        Seconds after which no further mixture of "auto" is fitted; at least one is, and
+        a warning reports that others were left out. A mixture given as ``density`` is
+        not cut: it has ``max_iter``.
+    verbose : int, default=0
+        Whether to print the error of each mixture on the hidden cells, and the weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     random_state : int, RandomState instance or None, default=None
-        Seed of EM and of the draws.
+        Seed of EM, of the hidden cells and of the draws.
 
     Attributes
     ----------
     density_ : GaussianMixtureDensity or MixedMixtureDensity
-        The density of the encoded table.
+        The density of the encoded table with the largest weight.
+    densities_ : list of GaussianMixtureDensity or MixedMixtureDensity
+        All of them. Those with full or factor covariances take categories as one-hot
+        numbers, unless the mixture was given.
+    weights_ : ndarray of shape (n_densities, 2)
+        Their weights for numbers (and dates) and for categories, which sum to one. A
+        row is drawn from one of them, with the mean of both for probability.
+    on_quantiles_ : ndarray of bool of shape (n_densities,)
+        Whether the numbers of a density are mapped to normal quantiles first.
+    quantiles_ : object
+        That map, of the encoded numbers.
+    limits_ : tuple of ndarray or None
+        Smallest and largest observed value of each column of numbers or dates (in days
+        since the first), and whether all are whole. None for a model saved by 0.1.0,
+        which neither caps nor rounds.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -62,6 +179,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     array([1., 2.])
     """
 
+    densities_: list[MixtureDensity]
+    weights_: np.ndarray
+    on_quantiles_: np.ndarray
+    quantiles_: Scaling
+    limits_: Limits | None
+
     def __init__(
         self,
         *,
@@ -71,6 +194,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         scale: Method = "standard",
         on_unseen_missing: Literal["warn", "use", "raise"] = "use",
         missing_columns: Literal["raise", "use"] = "raise",
+        time_limit: float | None = None,
+        verbose: int = 0,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -80,11 +205,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self.scale = scale
         self.on_unseen_missing = on_unseen_missing
         self.missing_columns = missing_columns
+        self.time_limit = time_limit
+        self.verbose = verbose
         self.device = device
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the mixture to the observed cells.
+        """Fit the mixtures to the observed cells.
 
         Parameters
         ----------
@@ -97,19 +224,29 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         -------
         self
         """
+        began = time.monotonic()
         self._begin()
         table = read_table(self, X, reset=True)
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0))
+        self.limits_ = _find_limits(encoder, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
+        self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        components = fit_density(
-            self.density, rows, encoder.sizes, seed, for_network=False
-        )
-        density = build_density(components, gamma=self.gamma, trainable=False)
-        self.density_ = density.to(find_device(self.device))
+        if isinstance(self.density, IncompleteGaussianMixture):
+            given = clone(self.density)
+            if given.random_state is None:
+                given.set_params(random_state=seed)
+            one = (1.0, 1.0)
+            fitted = [(self._fit_mixture(given, rows, encoder.sizes), False, one)]
+        else:
+            fitted = self._fit_several(rows, seed, began)
+        densities, on_quantiles, weights = zip(*fitted, strict=True)
+        self._keep([density.to(find_device(self.device)) for density in densities])
+        self.on_quantiles_ = np.array(on_quantiles)
+        self.weights_ = np.array(weights) / np.sum(weights, axis=0)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -126,3 +263,382 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Of the type of ``X``. Observed cells are unchanged.
         """
         return self.impute(X)
+
+    # --- fitting
+
+    def _fit_several(
+        self, rows: np.ndarray, seed: int, began: float
+    ) -> list[tuple[MixtureDensity, bool, Weights]]:
+        """Fit the mixtures that fill hidden cells well, the best one first."""
+        found = self._weigh(rows, seed, began)
+        found.sort(key=lambda weighted: -sum(weighted[2]))
+        rows = some_rows(rows, seed, _MOST_ROWS)
+        fitted: list[tuple[MixtureDensity, bool, Weights]] = []
+        for candidate, mixture, weight in found:
+            if fitted and self._is_over(began):
+                self._warn_of_time(len(fitted))
+                break
+            density = self._fit_candidate(candidate, mixture, rows)
+            fitted.append((density, candidate.quantiles, weight))
+        return fitted
+
+    def _weigh(
+        self, rows: np.ndarray, seed: int, began: float
+    ) -> list[tuple[Candidate, IncompleteGaussianMixture, Weights]]:
+        """Return mixtures to start from, and their weights by error on hidden cells."""
+        random_state = np.random.RandomState(seed)
+        some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        masks = self._hide(some, random_state)
+        scaled, scale = self._standardise(some)
+        observed = np.concatenate([scaled[mask] for mask in masks])
+        if len(rows) < _FEWEST_ROWS or not len(observed):
+            return [(_FALLBACK, _mixture_of(_FALLBACK, rows, seed), (1.0, 1.0))]
+        tried: list[tuple[Candidate, IncompleteGaussianMixture]] = []
+        filled: list[np.ndarray] = []
+        errors: list[float] = []
+        mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
+        for candidate in _candidates_for(some.shape[1], quantiles=mappable):
+            if tried and self._is_over(began, fraction=0.5):
+                self._warn_of_time(len(tried))
+                break
+            if candidate.n_components == 4:
+                # Where two components have paid, and only on the better scale.
+                pairs = zip(tried, errors, strict=True)
+                of_two = {c.quantiles: e for (c, _), e in pairs if c.n_components == 2}
+                error = of_two[candidate.quantiles]
+                if error > min(*of_two.values(), _HOPELESS * min(errors)):
+                    continue
+            mixture, cells = self._fill_hidden(candidate, some, masks, scale, seed)
+            tried.append((candidate, mixture))
+            filled.append(cells)
+            errors.append(float(np.sqrt(np.square(cells - observed).mean())))
+        columns = np.concatenate([np.nonzero(mask)[1] for mask in masks])
+        kinds = columns < self._inputs.n_numeric, columns >= self._inputs.n_numeric
+        # Where there is but one kind, its weights are those of both.
+        of_kinds = [
+            _stack(np.stack(filled, 1)[kind], observed[kind])
+            for kind in (kinds if all(k.any() for k in kinds) else (slice(None),) * 2)
+        ]
+        found = []
+        for (candidate, mixture), error, *weights in zip(
+            tried, errors, *(of_kind.tolist() for of_kind in of_kinds), strict=True
+        ):
+            if self.verbose:
+                print(  # noqa: T201
+                    f"{candidate.covariance_type} covariances, components "
+                    f"{mixture.n_components}{', quantiles' * candidate.quantiles}: "
+                    f"RMSE of hidden cells {error:.4f} standard deviations, weight "
+                    f"{weights[0]:.2f} for numbers, {weights[1]:.2f} for categories"
+                )
+            if any(weights):
+                found.append((candidate, mixture, (weights[0], weights[1])))
+        return found
+
+    def _hide(
+        self, rows: np.ndarray, random_state: np.random.RandomState
+    ) -> list[np.ndarray]:
+        """Return masks of cells to hide, categories as a whole: (rows, width) each."""
+        missing = np.isnan(rows)
+        n_hidden = max(1.0, _HIDDEN * np.count_nonzero(~missing))
+        masks = []
+        for _ in range(min(_MOST_ROUNDS, int(np.ceil(_ENOUGH_CELLS / n_hidden)))):
+            hidden = random_state.rand(len(rows), len(self._inputs.table.columns))
+            mask = (hidden < _HIDDEN)[:, self._inputs.sources] & ~missing
+            # A row with nothing left in it is filled alike by all mixtures.
+            mask[(mask | missing).all(1)] = False
+            masks.append(mask)
+        return masks
+
+    def _standardise(self, encoded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bring numbers, and categories as a whole, to variance one; clip outliers."""
+        counts = np.maximum((~np.isnan(encoded)).sum(0), 1)
+        means = np.nansum(encoded, axis=0) / counts
+        variances = np.nansum(np.square(encoded - means), axis=0) / counts
+        totals = np.bincount(self._inputs.sources, variances)[self._inputs.sources]
+        scale = np.sqrt(np.where(totals > 0, totals, 1.0))
+        return (encoded / scale).clip(-_OUTLIER, _OUTLIER), scale
+
+    def _fill_hidden(
+        self,
+        candidate: Candidate,
+        rows: np.ndarray,
+        masks: list[np.ndarray],
+        scale: np.ndarray,
+        seed: int,
+    ) -> tuple[IncompleteGaussianMixture, np.ndarray]:
+        """Return the mixture, and what it fills the hidden cells with."""
+        cells = []
+        for mask in masks:
+            incomplete = np.where(mask, np.nan, rows)
+            mixture = _mixture_of(candidate, incomplete, seed)
+            density = self._fit_candidate(candidate, mixture, incomplete)
+            with torch.inference_mode():
+                means = self._means(density, candidate.quantiles, incomplete)
+            cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
+        return mixture, np.concatenate(cells)
+
+    def _fit_candidate(
+        self, candidate: Candidate, mixture: IncompleteGaussianMixture, rows: np.ndarray
+    ) -> MixtureDensity:
+        if candidate.quantiles:
+            rows = self._map_numbers(self.quantiles_.transform, rows)
+        sizes = () if candidate.one_hot else self._inputs.sizes
+        return self._fit_mixture(mixture, rows, sizes)
+
+    def _fit_mixture(
+        self, mixture: IncompleteGaussianMixture, rows: np.ndarray, sizes: Sequence[int]
+    ) -> MixtureDensity:
+        """Fit a mixture, and make a density of it."""
+        with warnings.catch_warnings():
+            # Filling is insensitive to the last digits of the likelihood. The encoder
+            # has warned of columns without a value.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "Got (columns|categories) without")
+            if sizes:
+                components = fit_mixed(mixture, rows, sizes).components
+                return build_density(components, gamma=self.gamma, trainable=False)
+            mixture.fit(rows)
+        return GaussianMixtureDensity.from_estimator(
+            mixture, gamma=self.gamma, trainable=False, dtype=DTYPE
+        )
+
+    def _is_over(self, began: float, fraction: float = 1.0) -> bool:
+        limit = self.time_limit
+        return limit is not None and time.monotonic() - began > fraction * limit
+
+    def _warn_of_time(self, n_fitted: int) -> None:
+        msg = (
+            f"Got time_limit={self.time_limit}, which was over after {n_fitted} of the "
+            f"mixtures: the others were left out. Raise it for better fills."
+        )
+        warn_user(msg)
+
+    # --- filling
+
+    def _fill(self, x: Tensor) -> Tensor:
+        encoded = x.cpu().double().numpy()
+        members = zip(self.densities_, self.on_quantiles_, strict=True)
+        means = [self._means(density, mapped, encoded) for density, mapped in members]
+        is_category = np.arange(x.shape[1]) >= self._inputs.n_numeric
+        weights = self.weights_[:, None, is_category.astype(int)]  # (densities, 1, *)
+        return to_tensor((weights * means).sum(0), x.device)
+
+    def _means(
+        self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
+    ) -> np.ndarray:
+        """Fill encoded rows with conditional means inside the observed range."""
+        device = next(density.parameters()).device
+        if on_quantiles:
+            encoded = self._map_numbers(self.quantiles_.transform, encoded)
+        filled = density.condition(to_tensor(encoded, device)).mean()
+        means: np.ndarray = filled.cpu().double().numpy()
+        if on_quantiles:
+            means = self._map_numbers(self.quantiles_.inverse, means)
+        if self.limits_ is None:
+            return means
+        low, high = self._encoded_limits()
+        return self._map_numbers(lambda numbers: numbers.clip(low, high), means)
+
+    def _map_numbers(
+        self, function: Callable[[np.ndarray], np.ndarray], encoded: np.ndarray
+    ) -> np.ndarray:
+        """Apply a function to the numbers of encoded rows."""
+        n_numeric = self._inputs.n_numeric
+        return np.hstack([function(encoded[:, :n_numeric]), encoded[:, n_numeric:]])
+
+    def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw inside the observed range, as far as a few attempts succeed."""
+        draws = self._draw_once(x, n, generator)
+        if self.limits_ is None or not len(self.limits_.low):
+            return draws
+        low, high = (to_tensor(end, x.device) for end in self._encoded_limits())
+        missing = x[:, : len(low)].isnan()
+        for _ in range(_REDRAWS):
+            numbers = draws[..., : len(low)]
+            outside = (((numbers < low) | (numbers > high)) & missing).any(-1)
+            rows = outside.any(0)
+            if not rows.any():
+                break
+            again = self._draw_once(x[rows], n, generator)
+            draws[:, rows] = torch.where(outside[:, rows, None], again, draws[:, rows])
+        return draws
+
+    def _draw_once(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw from one of the densities for each row, (n, batch, features)."""
+        draws = []
+        for density, on_quantiles in zip(
+            self.densities_, self.on_quantiles_, strict=True
+        ):
+            rows = x
+            if on_quantiles:
+                encoded = x.cpu().double().numpy()
+                mapped = self._map_numbers(self.quantiles_.transform, encoded)
+                rows = to_tensor(mapped, x.device)
+            drawn = density.condition(rows).sample(n, generator)
+            if on_quantiles:
+                flat = drawn.flatten(0, 1).cpu().double().numpy()
+                back = self._map_numbers(self.quantiles_.inverse, flat)
+                drawn = to_tensor(back, x.device).view_as(drawn)
+            draws.append(drawn)
+        if len(draws) == 1:
+            return draws[0]
+        weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
+        chosen = torch.multinomial(
+            weights, n * len(x), replacement=True, generator=generator
+        ).view(1, n, len(x), 1)
+        return torch.stack(draws).take_along_dim(chosen, 0)[0]
+
+    def _encoded_limits(self) -> np.ndarray:
+        """Return the observed range on the scale of the encoded numbers, (2, *)."""
+        assert self.limits_ is not None
+        ends = np.stack([self.limits_.low, self.limits_.high])
+        return self._inputs.table.scaling.transform(ends)
+
+    def _restore(self, filled: Tensor, table: Any) -> Any:
+        encoder = self._inputs.table
+        encoded = filled[:, : encoder.width].cpu().double().numpy()
+        return encoder.restore(encoded, table, self._adjust)
+
+    def _adjust(self, numbers: np.ndarray) -> np.ndarray:
+        """Bring numbers into the observed range, whole ones where those are."""
+        if self.limits_ is None:
+            return numbers
+        low, high, whole = self.limits_
+        capped = numbers.clip(low, high)
+        return np.where(whole, capped.round(), capped)
+
+    # --- saving
+
+    def _keep(self, densities: list[MixtureDensity]) -> None:
+        self.densities_ = densities
+        self.density_ = densities[0]
+
+    def _networks(self) -> nn.Module:
+        return nn.ModuleList(self.densities_)
+
+    def _pack(self) -> dict[str, Any]:
+        limits = self.limits_
+        return {
+            "densities": [ViewShape.of(d).to_state() for d in self.densities_],
+            "weights": self.weights_.tolist(),
+            "on_quantiles": self.on_quantiles_.tolist(),
+            "quantiles": self.quantiles_.to_state(),
+            "limits": None if limits is None else [each.tolist() for each in limits],
+        }
+
+    def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
+        if "density" in content:  # of 0.1.0: one mixture, nothing capped
+            tensors = {f"0.{name}": tensor for name, tensor in tensors.items()}
+            content = {
+                **content,
+                "densities": [content["density"]],
+                "weights": [[1.0, 1.0]],
+                "on_quantiles": [False],
+                "quantiles": {"unit": [], "knots": [], "heights": []},
+                "limits": None,
+            }
+        super()._load(tensors, content)
+
+    def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
+        return [ViewShape.from_state(state) for state in content["densities"]]
+
+    def _check_columns(self, shape: ViewShape) -> None:
+        if shape.sizes or not self._inputs.sizes:
+            super()._check_columns(shape)
+        else:  # categories are one-hot numbers
+            check_agreement(columns=(shape.n_numeric, len(self._inputs.sources)))
+
+    def _unpack(self, content: Mapping[str, Any]) -> None:
+        shapes = self._shapes(content)
+        self._keep([s.build_density().requires_grad_(False) for s in shapes])
+        self.weights_ = np.array(content["weights"], dtype=np.float64)
+        self.on_quantiles_ = np.array(content["on_quantiles"], dtype=bool)
+        n_quantiles = self._inputs.n_numeric if self.on_quantiles_.any() else 0
+        self.quantiles_ = scaling_from_state(
+            content["quantiles"], "quantile", n_quantiles
+        )
+        limits = content["limits"]
+        self.limits_ = None
+        if limits is not None:
+            low, high, whole = limits
+            self.limits_ = Limits(
+                np.array(low, dtype=np.float64),
+                np.array(high, dtype=np.float64),
+                np.array(whole, dtype=bool),
+            )
+        n_densities, n_numeric = len(shapes), self._inputs.n_numeric
+        check_agreement(
+            weights=(self.weights_.shape, (n_densities, 2)),
+            on_quantiles=(len(self.on_quantiles_), n_densities),
+        )
+        if self.limits_ is not None:
+            check_agreement(limits=({len(x) for x in self.limits_}, {n_numeric}))
+
+
+def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
+    """Measure the numbers of the training table, in their own units."""
+    kinds = [column.kind for column in encoder.columns]
+    cells = zip(encoder.columns, read_columns(as_table(table), kinds), strict=True)
+    found = []
+    for column, raw in cells:
+        if column.kind == "category":
+            continue
+        values = column.numbers_of(raw)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            found.append((0.0, 0.0, False))
+            continue
+        whole = column.kind == "number" and bool((values == values.round()).all())
+        found.append((values.min(), values.max(), whole))
+    low, high, whole_ones = zip(*found, strict=True) if found else ((), (), ())
+    return Limits(
+        np.array(low, dtype=np.float64),
+        np.array(high, dtype=np.float64),
+        np.array(whole_ones, dtype=bool),
+    )
+
+
+def _candidates_for(width: int, *, quantiles: bool) -> list[Candidate]:
+    """Return the candidates for encoded rows of this width, each once."""
+    affordable = [
+        candidate._replace(covariance_type="factor")
+        if candidate.covariance_type == "full"
+        and candidate.n_components * width**2 > _LARGEST_FULL
+        else candidate
+        for candidate in _CANDIDATES
+        if quantiles or not candidate.quantiles
+    ]
+    return list(dict.fromkeys(affordable))
+
+
+def _mixture_of(
+    candidate: Candidate, rows: np.ndarray, seed: int
+) -> IncompleteGaussianMixture:
+    """Return a mixture that goes on where its last fit has ended."""
+    n_distinct = len(np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0))
+    return IncompleteGaussianMixture(
+        max(1, min(candidate.n_components, n_distinct // 10)),
+        covariance_type=candidate.covariance_type,
+        reg_covar=candidate.reg_covar,
+        max_iter=_ITERATIONS,
+        tol=_TOLERANCE,
+        warm_start=True,
+        random_state=seed,
+    )
+
+
+def _stack(filled: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return the weights, of sum one, whose mean comes closest to what was hidden.
+
+    ``filled`` is (cells, candidates).
+    """
+    n_cells, n_candidates = filled.shape
+    least = np.square(filled - observed[:, None]).sum(0).min()
+    total, pull = 1e3 * np.sqrt(n_cells), np.sqrt(_PULL * least)
+    equations = np.vstack(
+        [filled, np.full((1, n_candidates), total), pull * np.eye(n_candidates)]
+    )
+    even = np.full(n_candidates, pull / n_candidates)
+    weights, _ = nnls(equations, np.concatenate([observed, [total], even]))
+    weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
+    return np.asarray(weights / weights.sum())

@@ -15,17 +15,17 @@ from lacunet.nn._expected import PRUNE, check_prune, expected_map
 
 
 class ExpectedBins(nn.Module):
-    """A linear layer over binned columns with its activation, expected over the missing.
+    """A linear layer over bins with its activation, expected over what is missing.
 
     A number ``x`` with edges ``e_1 < ... < e_T`` has a weight for its value, and one
     for every edge that it exceeds: its part of the pre-activation is
-    ``value_weight * x + sum_t weight_t * 1[x > e_t]``, a line with steps. A category has
-    a weight for each of its values. The density is one of latent classes, with a
-    probability for every bin: of a missing number, the mean and the variance of its part
-    follow from these exactly (its value is taken at the mean of its bin). The sum over
-    columns is moment-matched by a Gaussian for the activation, given the class: an error
-    of at most 0.02 with one missing column, for pre-activations of a standard deviation
-    of 0.6, and below 0.01 from four on.
+    ``value_weight * x + sum_t weight_t * 1[x > e_t]``, a line with steps. A category
+    has a weight for each of its values. The density is one of latent classes, with a
+    probability for every bin: of a missing number, the mean and the variance of its
+    part follow from these exactly (its value is taken at the mean of its bin). Given
+    the class, the sum over columns is taken for Gaussian: an error of about 0.02 in the
+    activation with one missing column, for pre-activations of a standard deviation of
+    0.6, and below 0.01 from four on.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ExpectedBins(nn.Module):
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Start as ``torch.nn.Linear`` does; the steps of a column sum to one weight."""
+        """Start as ``torch.nn.Linear`` does; all steps of a column make one weight."""
         n_columns = len(self.n_edges) + len(self.sizes)
         bound = 1 / math.sqrt(max(1, n_columns))
         nn.init.uniform_(self.value_weight, -bound, bound, generator=generator)
