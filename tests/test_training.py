@@ -9,7 +9,7 @@ from torch import nn
 
 from lacunet import training
 from lacunet.exceptions import LacunetError
-from lacunet.training import Plan, train
+from lacunet.training import AdamW, Plan, train
 
 
 class Steps(nn.Module):
@@ -308,18 +308,26 @@ def adam(task, **settings):
     ]
 
 
+def own_adam(task):
+    return [
+        AdamW([{"params": [*part.parameters()], "lr": 1.0, "weight_decay": 0.01}])
+        for part in task.parts
+    ]
+
+
 def facts(task, history):
     """Return all that may not depend on a break: the seconds may."""
     return task.counts(), [record[:4] for record in history]
 
 
+@pytest.mark.parametrize("make", [adam, own_adam])
 @pytest.mark.parametrize("n_done", [1, 2, 3, 4, 5])
-def test_training_that_goes_on_ends_as_if_it_had_not_stopped(n_done):
+def test_training_that_goes_on_ends_as_if_it_had_not_stopped(n_done, make):
     whole, store = small_task(), Memory()
-    history = run(whole, optimisers=adam(whole), store=store, max_epochs=6, patience=2)
+    history = run(whole, optimisers=make(whole), store=store, max_epochs=6, patience=2)
     again = small_task()
     resumed = Memory(store.written[n_done - 1])
-    rest = run(again, optimisers=adam(again), store=resumed, max_epochs=6, patience=2)
+    rest = run(again, optimisers=make(again), store=resumed, max_epochs=6, patience=2)
     assert facts(again, rest) == facts(whole, history)
     assert again.batches == whole.batches[-len(again.batches) :]
     assert again.draws == whole.draws[-len(again.draws) :]
@@ -393,3 +401,45 @@ def test_a_cycle_goes_on_where_it_was_stopped():
 def test_the_rate_stays_without_a_cycle():
     plan = Plan(max_epochs=3, batch_size=2, patience=3)
     assert [plan.rate_factor(step, 6) for step in range(6)] == [1.0] * 6
+
+
+# --- the optimiser
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_optimiser_makes_the_steps_of_torch(dtype):
+    """Two groups, learning rates that change, gradients of all sizes and of zero."""
+    generator = torch.Generator().manual_seed(0)
+    starts = [torch.randn(4, 3, generator=generator, dtype=dtype) for _ in range(2)]
+    pairs = []
+    for make in (AdamW, torch.optim.AdamW):
+        first, second = (nn.Parameter(start.clone()) for start in starts)
+        groups = [
+            {"params": [first], "lr": 0.1, "weight_decay": 0.2},
+            {"params": [second], "lr": 0.01, "weight_decay": 0.0},
+        ]
+        pairs.append((make(groups), (first, second)))
+    for step in range(20):
+        slopes = [
+            torch.randn(4, 3, generator=generator, dtype=dtype) * 10.0 ** (-(step % 9))
+            for _ in range(2)
+        ]
+        slopes[0][0] = 0.0
+        for optimiser, parameters in pairs:
+            optimiser.zero_grad()
+            assert all(parameter.grad is None for parameter in parameters)
+            optimiser.param_groups[0]["lr"] = 0.1 / (1 + step)
+            for parameter, slope in zip(parameters, slopes, strict=True):
+                parameter.grad = slope.clone()
+            optimiser.step()
+        (_, ours), (_, torchs) = pairs
+        torch.testing.assert_close(ours, torchs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_parameter_without_gradient_gets_neither_a_step_nor_decay():
+    moved, still = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+    group = {"params": [moved, still], "lr": 0.1, "weight_decay": 0.5}
+    moved.grad = torch.ones(2)
+    AdamW([group]).step()
+    assert (moved < 1).all()
+    assert (still == 1).all()

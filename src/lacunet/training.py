@@ -6,7 +6,7 @@ epoch, is the task's own business.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -52,6 +52,9 @@ class Store(Protocol):
         """Replace the checkpoint, such that there is a whole one at any moment."""
 
 
+Optimiser = Any  # torch.optim.Optimizer, or AdamW below
+
+
 class Epoch(NamedTuple):
     """The record of one epoch.
 
@@ -94,10 +97,13 @@ class Plan:
     anneal : float, default=0.0
         When a part gets no better, go back to its best weights and train them on, with
         learning rates that fall to nothing over this fraction of the epochs they took.
-        The patience is then three tenths of the epochs so far, if that is more, and
+        The patience is then four tenths of the epochs so far, if that is more, and
         nothing but annealing is done in the last three tenths of ``max_epochs``.
     warmup : int, default=0
         Steps over which the learning rates rise to what they are.
+    validate_every : int, default=1
+        Epochs from one validation to the next, as long as rates do not fall. The first
+        is after the first epoch.
     """
 
     max_epochs: int
@@ -108,6 +114,7 @@ class Plan:
     one_cycle: bool = False
     anneal: float = 0.0
     warmup: int = 0
+    validate_every: int = 1
 
     def rate_factor(self, step: int, n_steps: int) -> float:
         """Return the factor of the learning rates in a step of all.
@@ -140,6 +147,64 @@ def _ease(progress: float) -> float:
     return 0.5 - 0.5 * math.cos(math.pi * progress)
 
 
+class AdamW:
+    """AdamW as torch has it, without what torch imports for its compiler.
+
+    That import takes more than a second, the first time in a process.
+
+    Parameters
+    ----------
+    groups : sequence of dict
+        Parameters with what they share: "params", "lr" and "weight_decay".
+    """
+
+    def __init__(self, groups: Sequence[dict[str, Any]]) -> None:
+        self.param_groups = list(groups)
+        self.n_steps = 0
+        self.moments = [
+            [(torch.zeros_like(p), torch.zeros_like(p)) for p in group["params"]]
+            for group in groups
+        ]
+
+    def zero_grad(self, *, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Make a step: one more of exponential means of gradients and their squares."""
+        self.n_steps += 1
+        scale = math.sqrt(1.0 - 0.999**self.n_steps)
+        for group, moments in zip(self.param_groups, self.moments, strict=True):
+            rate = group["lr"]
+            for parameter, (mean, square) in zip(group["params"], moments, strict=True):
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                parameter.mul_(1.0 - rate * group["weight_decay"])
+                mean.lerp_(gradient, 0.1)
+                square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+                root = square.sqrt().div_(scale).add_(1e-8)
+                parameter.addcdiv_(mean, root, value=-rate / (1.0 - 0.9**self.n_steps))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the exponential means, numbered as the parameters are."""
+        pairs = [pair for moments in self.moments for pair in moments]
+        count = torch.tensor(self.n_steps)
+        state = [{"mean": m, "square": s, "n_steps": count} for m, s in pairs]
+        return {"state": dict(enumerate(state)), "param_groups": self.param_groups}
+
+    def load_state_dict(self, content: Mapping[str, Any]) -> None:
+        """Go on from what ``state_dict`` returned."""
+        pairs = [pair for moments in self.moments for pair in moments]
+        for (mean, square), state in zip(pairs, content["state"].values(), strict=True):
+            mean.copy_(state["mean"])
+            square.copy_(state["square"])
+            self.n_steps = int(state["n_steps"])
+
+
 @dataclass
 class _Progress:
     """The best that a part has reached, and whether its learning rates are falling."""
@@ -149,11 +214,12 @@ class _Progress:
     weights: Tensors = field(default_factory=dict)
     anneal_from: int | None = None  # the epoch after which they fall
     anneal_for: int = 0  # in epochs
+    last_loss: float = math.nan  # of the last validation
 
 
 def train(
     task: Task,
-    optimisers: Sequence[torch.optim.Optimizer],
+    optimisers: Sequence[Optimiser],
     plan: Plan,
     generator: torch.Generator,
     *,
@@ -211,7 +277,7 @@ class _Loop:
     def __init__(
         self,
         task: Task,
-        optimisers: Sequence[torch.optim.Optimizer],
+        optimisers: Sequence[Optimiser],
         plan: Plan,
         generator: torch.Generator,
     ) -> None:
@@ -266,7 +332,7 @@ class _Loop:
                 patience: float = plan.patience
                 longest = plan.max_epochs
                 if plan.anneal:
-                    patience = max(patience, 0.3 * n_done)
+                    patience = max(patience, 0.4 * n_done)
                     longest = max(1, round(0.7 * longest))
                 stuck = n_done - progress.epoch >= patience
                 if not stuck and n_done < longest:
@@ -295,7 +361,15 @@ class _Loop:
     def _run_epoch(self, active: list[int], began: float) -> Epoch:
         number = len(self.history) + 1
         train_loss = self._run_batches(active)
-        valid_losses = [self._validate(part, number) for part in active]
+        every = self.plan.validate_every
+        last = number >= round(0.7 * self.plan.max_epochs)
+        due = number == 1 or number % every == 0 or last
+        valid_losses = [
+            self._validate(part, number)
+            if due or self.progress[part].anneal_from is not None
+            else self.progress[part].last_loss
+            for part in active
+        ]
         return Epoch(
             number,
             train_loss / len(active),
@@ -358,6 +432,7 @@ class _Loop:
         with torch.no_grad():
             loss = self.task.validate(part)
         progress = self.progress[part]
+        progress.last_loss = loss
         if loss < progress.loss - self.plan.tol:
             weights = {n: tensor.clone() for n, tensor in module.state_dict().items()}
             progress.loss, progress.epoch, progress.weights = loss, epoch, weights
@@ -383,7 +458,13 @@ class _Loop:
             "history": [list(record) for record in self.history],
             # JSON has no infinity: a part that was never measured has no loss.
             "progress": [
-                [p.loss if p.epoch else None, p.epoch, p.anneal_from, p.anneal_for]
+                [
+                    p.loss if p.epoch else None,
+                    p.epoch,
+                    p.anneal_from,
+                    p.anneal_for,
+                    p.last_loss,
+                ]
                 for p in self.progress
             ],
         }

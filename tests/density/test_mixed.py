@@ -8,7 +8,11 @@ from oracle import KINDS, draw_mixed, make_mixed, mixed_rows, standard_errors
 from torch import nn
 
 from lacunet import adapt
-from lacunet.density import GaussianMixtureDensity, MixedMixtureDensity
+from lacunet.density import (
+    GaussianMixtureDensity,
+    MixedMixtureDensity,
+    bin_gaussians,
+)
 from lacunet.exceptions import AdaptError
 from lacunet.functional import condition, log_likelihood
 from lacunet.nn import ExpectedConv1d, ExpectedLinear, ExpectedRBF
@@ -257,3 +261,80 @@ def test_bad_batches_and_components_are_refused():
         MixedMixtureDensity.from_components(changed)
     with pytest.raises(TypeError, match="or FullComponents"):
         GaussianMixtureDensity.from_components(make_mixed("diag"))
+
+
+# --- bins of Gaussians
+
+
+EDGES = [[-0.5, 0.3, 1.0], [], [0.2]]
+
+
+def bins_of(numbers):
+    """Return one-hot bins of numbers."""
+    groups = []
+    for column, edges in zip(numbers.T, EDGES, strict=True):
+        rank = (column[:, None] > torch.tensor(edges)).sum(1)
+        groups.append(nn.functional.one_hot(rank, len(edges) + 1))
+    return torch.cat(groups, 1)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), ()])
+def test_bins_of_gaussians_match_monte_carlo(sizes):
+    components = make_mixed("diag", 3, sizes)
+    density = MixedMixtureDensity.from_components(components, gamma=0.0)
+    gaussians = density if sizes else density.gaussian
+    binned = bin_gaussians(gaussians, EDGES, gamma=0.0)
+    assert binned.sizes == (4, 1, 2, *sizes)
+    assert binned.gaussian.n_features == 0
+    nothing = torch.full((1, 3 + sum(sizes)), torch.nan, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    rows = density.condition(nothing).sample(100_000, generator)[:, 0]
+    rows = torch.cat((bins_of(rows[:, :3]), rows[:, 3:]), 1)
+    missing = torch.full((2, rows.shape[1]), torch.nan, dtype=torch.float64)
+    missing[1, :4] = torch.tensor([0.0, 0.0, 1.0, 0.0])  # the bin of the first number
+    with torch.no_grad():
+        marginal, given = binned.condition(missing).mean()
+    certain = (rows == rows[0]).all(0)  # the only bin of the second number
+    errors = standard_errors(rows, marginal)
+    assert (errors[~certain] < 4).all()
+    in_bin = rows[rows[:, 2] == 1]
+    errors = standard_errors(in_bin, given)
+    assert (errors[(in_bin != in_bin[0]).any(0)] < 4).all()
+
+
+def test_bins_in_the_tails_have_their_tiny_probabilities():
+    one = GaussianMixtureDensity(1, 1, dtype=torch.float64)
+    with torch.no_grad():
+        one.means.zero_()
+    far = [[-12.0, -11.0, 11.0, 12.0]]
+    found = bin_gaussians(one, far).components.log_probabilities[0].detach()
+    torch.testing.assert_close(found, found.flip(0))
+    expected = torch.special.log_ndtr(torch.tensor(-12.0, dtype=torch.float64))
+    torch.testing.assert_close(found[0], expected)
+    edge = bin_gaussians(one, [[1e6]]).probabilities  # of which nothing is beyond
+    torch.testing.assert_close(edge.detach()[0], torch.tensor([1.0, 0.0]).double())
+
+
+def test_bins_keep_dtype_and_what_is_trainable():
+    binned = bin_gaussians(GaussianMixtureDensity(2, 1), [[0.0]], trainable=False)
+    assert binned.level_logits.dtype == torch.float32
+    assert not any(p.requires_grad for p in binned.parameters())
+
+
+@pytest.mark.parametrize(
+    ("density", "edges", "match"),
+    [
+        (GaussianMixtureDensity(2, 1, covariance_type="full"), [[0.0]], "'full'.*diag"),
+        (MixedMixtureDensity(2, 2, (2,)), [[0.0]], "edges of 1 columns.* of 2"),
+        (GaussianMixtureDensity(2, 1), [[1.0, 0.0]], r"edges\[0\].*increasing"),
+        (GaussianMixtureDensity(2, 1), [[0.0, torch.inf]], r"edges\[0\].*finite"),
+    ],
+)
+def test_other_densities_and_edges_are_refused(density, edges, match):
+    with pytest.raises(ValueError, match=match):
+        bin_gaussians(density, edges)
+
+
+def test_what_is_no_density_has_no_bins():
+    with pytest.raises(TypeError, match="Got density of type Linear"):
+        bin_gaussians(nn.Linear(1, 1), [[0.0]])

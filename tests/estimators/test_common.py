@@ -290,7 +290,9 @@ def test_draws_differ_and_their_mean_is_near_the_imputation(name):
     deviations = draws[:, missing].std(0)
     assert (deviations > 0).all()
     errors = (draws.mean(0) - model.impute(X))[missing]
-    assert np.abs(errors / (deviations / 2000**0.5)).max() < 5
+    # The imputer draws inside the observed range, and may fill with medians.
+    bound = 0.25 if name == "imputer" else 5 / 2000**0.5
+    assert np.abs(errors / deviations).max() < bound
 
 
 def test_the_number_of_draws_is_checked():

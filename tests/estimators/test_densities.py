@@ -7,7 +7,6 @@ import torch
 from lacunet import IncompleteGaussianMixture
 from lacunet.estimators._densities import (
     choose_mixture,
-    find_edges,
     fit_classes,
     fit_density,
 )
@@ -138,27 +137,3 @@ def test_rows_that_differ_in_missing_values_alone_are_not_distinct():
     rows[::3, :2] = rows[1::3, 2:] = NAN
     found = fit_classes(rows, (2, 2), seed=0)
     assert len(found.gaussian.means) == 2
-
-
-# --- edges
-
-
-def test_a_number_of_few_values_has_an_edge_between_each_two():
-    edges = find_edges(np.array([[1.0], [2.0], [NAN], [2.0], [5.0]]))
-    assert edges == [[1.5, 3.5]]
-
-
-def test_other_numbers_have_quantiles_as_edges():
-    values = np.arange(801.0)[:, None]
-    assert find_edges(values) == [[100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0]]
-
-
-@pytest.mark.parametrize("column", [[NAN, NAN], [3.0, 3.0], [3.0, NAN]])
-def test_a_number_of_one_value_or_none_has_no_edge(column):
-    assert find_edges(np.array(column)[:, None]) == [[]]
-
-
-def test_heavy_ties_give_fewer_edges():
-    values = np.r_[np.zeros(900), np.arange(1.0, 101.0)][:, None]
-    (edges,) = find_edges(values)
-    assert len(edges) == len(set(edges)) < 7

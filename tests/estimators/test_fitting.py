@@ -26,7 +26,7 @@ def make_module(*n_networks, out=2, dropout=0.0, width=4):
     for seed, n in enumerate(n_networks):
         generator = torch.Generator().manual_seed(seed)
         density = GaussianMixtureDensity(2, width, generator=generator)
-        views.append(View(nn.Identity(), body.build(density, n, generator)))
+        views.append(View(body.build_over(density, n, generator)))
     return ViewEnsemble(views)
 
 
@@ -53,6 +53,7 @@ def make_task(
         valid,
         CLASSIFICATION if y is None else REGRESSION,
         sources=torch.arange(4),
+        mask_augmentation=[0.0] * len(list(module)),
         density_loss_weight=density_loss,
         unlabelled=torch.zeros(unlabelled, 4),
     )
@@ -293,16 +294,50 @@ def test_draws_go_through_the_whole_network():
     assert not torch.isnan(draws).any()
 
 
-def test_a_module_comes_back_from_its_shapes():
-    generator = torch.Generator().manual_seed(0)
-    body = BodyShape((6, 5), 3)
-    density = MixedMixtureDensity(
-        2, 1, (3,), covariance_type="diag", generator=generator
-    )
-    module = ViewEnsemble([View(nn.Identity(), body.build(density, 2, generator))])
+def make_two_views(body):
+    """Return values and bins of one number, beside a category."""
+    generator = source()
+    gaussians = MixedMixtureDensity(2, 1, (3,), generator=generator)
+    classes = MixedMixtureDensity(2, 0, (3, 3), generator=generator)
+    values = body.build_over(gaussians, 2, generator)
+    bins = body.build_over(classes, 2, generator, (2,))
+    bins.first.set_bins([[-0.5, 0.5]], [[-1.0, 0.1, 1.2]])
+    return ViewEnsemble([View(values), View(bins)]).eval()
+
+
+TWO_ROWS = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.5, *[torch.nan] * 3]])
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_module_comes_back_from_its_shapes(skip):
+    body = BodyShape((6, 5), 3, skip=skip)
+    module = make_two_views(body)
     again = ViewEnsemble.from_shapes([view.shape for view in module], body)
     again.load_state_dict(module.state_dict())
-    x = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.5, *[torch.nan] * 3]])
     with torch.no_grad():
-        assert torch.equal(again(x), module(x))
+        assert torch.equal(again(TWO_ROWS), module(TWO_ROWS))
     assert again.out_features == 3
+    assert [view.sees_bins for view in again] == [False, True]
+
+
+def test_draws_of_bins_are_complete_rows():
+    module = make_two_views(BodyShape((6,), 2, skip=True))
+    x = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.3, 0.0, 1.0, 0.0]])
+    some = x.clone()
+    some[1, 0] = torch.nan
+    with torch.no_grad():
+        drawn = module.forward_draws(some, 50)
+        expected = module(x)
+    assert drawn.shape == (4, 50, 2, 2)
+    complete = expected[:, None, 0].expand(-1, 50, -1)
+    torch.testing.assert_close(drawn[:, :, 0], complete)
+    of_bins = drawn[2, :, 1]  # a missing number has the centre of one of its bins
+    assert len(of_bins.round(decimals=5).unique(dim=0)) == 3
+
+
+def test_the_linear_skip_starts_at_zero():
+    module = make_two_views(BodyShape((6,), 2, skip=True))
+    for view in module:
+        for parameter in view.networks.first.parameters(recurse=False):
+            assert not parameter[2 * 6 :].any()
+            assert parameter[: 2 * 6].any()

@@ -22,6 +22,16 @@ def test_it_learns_from_rows_with_missing_values():
     assert r2_score(y[300:], model.predict(X[300:])) > 0.5
 
 
+def test_a_line_goes_on_outside_of_the_data_but_not_to_outliers():
+    x = np.random.RandomState(0).randn(200, 1)
+    model = regressor(max_epochs=40, lr=0.02).fit(x, 3 * x[:, 0])
+    near, far, farther, outlier, other = model.predict(
+        np.array([[5.0], [8.0], [20.0], [1e3], [1e12]])
+    )
+    assert 12 < near < far < farther < outlier == other < 100
+    assert far - near > 3
+
+
 def test_predictions_move_with_the_scale_of_the_target():
     X, y = problem()
     plain, scaled = (regressor().fit(X, target).predict(X) for target in (y, 1024 * y))
@@ -81,7 +91,7 @@ def test_whole_weights_are_repeated_rows_and_zero_leaves_out():
 def test_heavier_rows_pull_the_predictions():
     X, y = problem()
     high = np.where(y > np.median(y), 5.5, 0.25)
-    options = {"max_epochs": 10, "lr": 0.02}
+    options = {"max_epochs": 60, "lr": 0.02}  # of one step
     plain = regressor(**options).fit(X, y).predict(X).mean()
     assert regressor(**options).fit(X, y, high).predict(X).mean() > plain + 1.0
 

@@ -175,6 +175,8 @@ def test_columns_that_were_never_missing_are_named():
         ({"time_limit": 10.0}, "--time-limit"),
         ({"time_limit": 60.0}, None),
         ({"max_epochs": 34}, None),
+        ({"max_epochs": None}, None),
+        ({"max_epochs": None, "time_limit": 10.0}, "--time-limit"),
         (
             {
                 "max_epochs": 5,

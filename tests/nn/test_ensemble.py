@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lacunet.density import GaussianMixtureDensity
-from lacunet.nn import ExpectedLinear
+from lacunet.nn import ExpectedActivation, ExpectedLinear, PartlyLinear
 from lacunet.nn._ensemble import LinearEnsemble, NetworkEnsemble
 
 NAN = torch.nan
@@ -144,3 +144,40 @@ def test_networks_that_are_not_deep_start_as_torch_starts_linear_layers():
     networks = make_ensemble(2, (64, 64, 64), activation="relu")
     for layer in networks.layers:
         assert float(layer.weight.detach().abs().max()) <= 1 / 64**0.5
+
+
+# --- a linear skip
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", torch.tanh])
+def test_a_partly_linear_activation_expects_each_part_for_itself(activation):
+    mean = torch.randn(6, 5, generator=seeded())
+    variance = torch.rand(6, 5, generator=seeded(1))
+    plain = ExpectedActivation(activation)
+    partly = ExpectedActivation(PartlyLinear(activation, 2))
+    torch.testing.assert_close(
+        partly(mean, variance)[:, :3], plain(mean[:, :3], variance[:, :3])
+    )
+    assert torch.equal(partly(mean, variance)[:, 3:], mean[:, 3:])
+    torch.testing.assert_close(partly.known(mean)[:, :3], plain.known(mean[:, :3]))
+    assert torch.equal(partly.known(mean)[:, 3:], mean[:, 3:])
+
+
+def test_units_beyond_the_hidden_ones_add_to_the_outputs():
+    density = GaussianMixtureDensity(2, 3, generator=seeded())
+    activation = PartlyLinear("relu", 3 * 2)
+    first = ExpectedLinear(
+        3, 3 * 5 + 3 * 2, density, activation=activation, generator=seeded(1)
+    )
+    with_skip = NetworkEnsemble(first, 3, (5, 4), 2, generator=seeded(2))
+    units = ExpectedLinear(3, 3 * 5, density)
+    line = ExpectedLinear(3, 3 * 2, density, activation="identity")
+    with torch.no_grad():
+        for layer, part in ((units, slice(15)), (line, slice(15, None))):
+            layer.weight.copy_(first.weight[part])
+            layer.bias.copy_(first.bias[part])
+    without = NetworkEnsemble(units, 3, (5, 4), 2, generator=seeded(2))
+    x = rows()
+    skip = line(x).view(len(x), 3, 2).transpose(0, 1)
+    torch.testing.assert_close(with_skip(x), without(x) + skip)
+    torch.testing.assert_close(with_skip.hidden(x, 1), without.hidden(x, 1))

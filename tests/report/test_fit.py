@@ -243,9 +243,10 @@ def test_without_a_model_and_a_table_there_is_nothing_to_list_of_them(write):
 @pytest.mark.filterwarnings("ignore:Got")
 def test_a_tiny_table_has_a_page(parse, tmp_path):
     X, _ = small.numbers(10)
-    model = small.regressor(n_networks=1, max_epochs=1)
+    model = small.regressor(n_networks=1, max_epochs="auto")
     table = pd.DataFrame(X).add_prefix("c")
     found = hold_out(model, table, np.full(10, 2.0), task="regression")
+    assert found.max_epochs is None
     page = parse(write_fit(found, tmp_path / "fit.html").read_text("utf-8"))
     assert page.titles("h2") == ["Summary", *HEADINGS]
     assert page.tags.count("svg") == 4  # too few rows to compare by missing values

@@ -348,7 +348,7 @@ class NeuMissClassifier(ClassifierMixin, NeuMissNetwork):
         Fraction of the rows that the network is validated on, from 0.01 to 0.5;
         rounded to one over a whole number.
     time_limit : float, default=None
-        Seconds of training after which no epoch begins; at least one is run.
+        Seconds of training after which no step is made, with a warning; one always is.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to train; predictions are made on the CPU.
     verbose : int, default=0
@@ -473,7 +473,7 @@ class NeuMissRegressor(RegressorMixin, NeuMissNetwork):
         Fraction of the rows that the network is validated on, from 0.01 to 0.5;
         rounded to one over a whole number.
     time_limit : float, default=None
-        Seconds of training after which no epoch begins; at least one is run.
+        Seconds of training after which no step is made, with a warning; one always is.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to train; predictions are made on the CPU.
     verbose : int, default=0

@@ -1,7 +1,7 @@
 """The density F of the data: EM on incomplete rows, and a trainable torch module."""
 
 from lacunet.density._incomplete import IncompleteGaussianMixture
-from lacunet.density._mixed import MixedMixtureDensity
+from lacunet.density._mixed import MixedMixtureDensity, bin_gaussians
 from lacunet.density._mixed_em import fit_mixed
 from lacunet.density._mixture import GaussianMixtureDensity, MixtureDensity
 
@@ -10,5 +10,6 @@ __all__ = [
     "IncompleteGaussianMixture",
     "MixedMixtureDensity",
     "MixtureDensity",
+    "bin_gaussians",
     "fit_mixed",
 ]

@@ -25,6 +25,7 @@ from lacunet.density._mixture import (
 from lacunet.functional import (
     Cells,
     Components,
+    DiagComponents,
     MixedComponents,
     check_mixed,
     padded_groups,
@@ -305,3 +306,108 @@ class MixedMixtureDensity(MixtureDensity):
 
     def extra_repr(self) -> str:  # noqa: D102
         return f"{self.n_components}, {self.gaussian.n_features}, sizes={self.sizes}"
+
+
+@torch.no_grad()
+def bin_gaussians(
+    density: MixtureDensity,
+    edges: Sequence[Sequence[float]],
+    *,
+    gamma: float = 0.01,
+    trainable: bool | Collection[str] = True,
+) -> MixedMixtureDensity:
+    """Make the density of binned numbers from one of the numbers themselves.
+
+    Each component becomes a latent class in which a number with mean ``m`` and standard
+    deviation ``s`` falls between two edges with probability
+    ``Phi((upper - m) / s) - Phi((lower - m) / s)``; categories keep their
+    probabilities. Of an observed number the new density is given the bin alone: it
+    weighs the classes by the probability of the bin, not by the density of the value.
+
+    Parameters
+    ----------
+    density : GaussianMixtureDensity or MixedMixtureDensity
+        With diagonal covariances: given the component, other bins would depend on each
+        other.
+    edges : sequence of sequence of float
+        Increasing, for each numeric column; none for a column of one bin.
+    gamma : float, default=0.01
+        Start of the regulariser of the new density: an observed bin with probability p
+        of L bins counts as (p + gamma / L) / (1 + gamma).
+    trainable : bool or collection of str, default=True
+        Which parts of the new density take gradients, as in its constructor.
+
+    Returns
+    -------
+    MixedMixtureDensity
+        Without numeric columns: over the bins of each number, one more than its edges,
+        and then the categories. A value that equals an edge belongs to the bin below.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lacunet.density import GaussianMixtureDensity, bin_gaussians
+    >>> from lacunet.functional import DiagComponents
+    >>> one = DiagComponents(torch.zeros(1), torch.zeros(1, 2), torch.ones(1, 2))
+    >>> normal = GaussianMixtureDensity.from_components(one)
+    >>> bins = bin_gaussians(normal, [[0.0], [-1.0, 1.0]], trainable=False)
+    >>> bins.sizes
+    (2, 3)
+    >>> bins.probabilities.numpy().round(2)
+    array([[0.5 , 0.5 , 0.16, 0.68, 0.16]], dtype=float32)
+    """
+    mixed = density if isinstance(density, MixedMixtureDensity) else None
+    gaussian = density if mixed is None else mixed.gaussian
+    if not isinstance(gaussian, GaussianMixtureDensity):
+        msg = (
+            f"Got density of type {type(density).__name__}, but expected a "
+            f"GaussianMixtureDensity or MixedMixtureDensity."
+        )
+        raise TypeError(msg)
+    if gaussian.covariance_type != "diag":
+        msg = (
+            f"Got a density with covariance_type={gaussian.covariance_type!r}, but "
+            f"expected 'diag': given the component, bins must be independent. Fit a "
+            f"diagonal mixture."
+        )
+        raise ValueError(msg)
+    if len(edges) != gaussian.n_features:
+        msg = (
+            f"Got edges of {len(edges)} columns, but expected them of "
+            f"{gaussian.n_features}, the numeric columns of the density."
+        )
+        raise ValueError(msg)
+    means, deviations = gaussian.means.double(), gaussian.variances.double().sqrt()
+    groups = []
+    for column, given in enumerate(edges):
+        ends = torch.as_tensor(given, dtype=torch.float64, device=means.device)
+        if not bool(torch.isfinite(ends).all()) or not bool((ends.diff() > 0).all()):
+            msg = (
+                f"Got edges[{column}]={given!r}, but expected finite numbers in "
+                f"increasing order."
+            )
+            raise ValueError(msg)
+        far = ends.new_tensor([torch.inf])
+        ends = torch.cat((-far, ends, far))
+        z = (ends - means[:, column, None]) / deviations[:, column, None]
+        groups.append(_log_probability(z[:, :-1], z[:, 1:]))
+    sizes = tuple(len(given) + 1 for given in edges)
+    if mixed is not None:
+        groups.append(mixed.components.log_probabilities.double())
+        sizes += mixed.sizes
+    log_weights = gaussian.components.log_weights.double()
+    none = means[:, :0]
+    components = MixedComponents(
+        DiagComponents(log_weights, none, none), torch.cat(groups, 1), sizes
+    )
+    return MixedMixtureDensity.from_components(
+        components, gamma=gamma, trainable=trainable, dtype=gaussian.means.dtype
+    )
+
+
+def _log_probability(lower: Tensor, upper: Tensor) -> Tensor:
+    """Compute log(Phi(upper) - Phi(lower)), in the tail where Phi is not near one."""
+    flip = lower > 0
+    low, high = torch.where(flip, -upper, lower), torch.where(flip, -lower, upper)
+    log_high: Tensor = torch.special.log_ndtr(high)
+    return log_high + torch.log1p(-(torch.special.log_ndtr(low) - log_high).exp())

@@ -85,8 +85,8 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         Fraction of the rows that the network is validated on, from 0.01 to 0.5;
         rounded to one over a whole number.
     time_limit : float, default=None
-        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
-        not cut short, and at least one epoch is run.
+        Seconds from the start of ``fit`` after which no step of training is made, with
+        a warning; at least one is, and EM is not cut short.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -237,7 +237,8 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            On the scale of ``X``; of objects if there are categories or dates.
+            On the scale of ``X``; of objects if there are categories or dates. Columns
+            without one observed value in training are missing.
         """
         _, x = self._read(X)
         plain = all(column.kind == "number" for column in self._inputs.table.columns)
@@ -263,7 +264,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         (view,) = self.module_
         with torch.inference_mode():
             blocks = [
-                view.networks.hidden(view.inputs(block), depth)[0]
+                view.networks.hidden(block, depth)[0]
                 for block in x.split(self._block_size())
             ]
         return torch.cat(blocks).cpu().double().numpy()

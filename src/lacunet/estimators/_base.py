@@ -426,6 +426,7 @@ class NetworkEstimator(DensityEstimator):
             self.activation,
             self.activation,
             dropout=self.dropout,
+            skip=True,
         )
 
     def _initialise(self, module: ViewEnsemble, samples: Samples, seed: int) -> None:

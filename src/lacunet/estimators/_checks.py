@@ -157,14 +157,14 @@ def _sizes(value: Any) -> bool:
 _BOOLEAN: Rule = (lambda v: isinstance(v, (bool, np.bool_)), "True or False")
 _RULES: dict[str, Rule] = {
     "max_categories": _integer(2),
-    "max_epochs": _integer(1),
+    "max_epochs": _either("auto", _integer(1)),
     "n_samples": _integer(1),
     "n_units": _integer(1),
     "batch_size": _either("auto", _integer(1)),
     "n_networks": _either("auto", _integer(1)),
     "gamma": _number(0.0),
     "density_loss_weight": _number(0.0),
-    "mask_augmentation": _number(0.0, 0.5),
+    "mask_augmentation": _either("auto", _number(0.0, 0.5)),
     "masked_fraction": _number(0.0, 1.0),
     "dropout": _number(0.0, 0.95),
     "weight_decay": _number(0.0),

@@ -155,14 +155,14 @@ class LacunetClassifier(LabelledEstimator):
         The density of the table. With "auto" the networks see the table in two views:
         numbers as they are, under a mixture of Gaussians whose covariances are chosen
         on validation rows (diagonal, or with factors where columns depend on each other
-        plainly); and numbers in bins, between quantiles, under latent classes (or
-        Gaussians without factors, where the first have them). The weight of each view
-        in the prediction is chosen on validation rows too. Give a mixture with the
-        parameters that you want for one view under that mixture.
+        plainly); and numbers in bins, between quantiles and where the target changes,
+        under latent classes. The weight of each view in the prediction is chosen on
+        validation rows too. Give a mixture with the parameters that you want for one
+        view under that mixture.
     gamma : float, default=0.01
         Initial value of the paper's regulariser: the variance of a noise on observed
         values, on the standardised scale.
-    train_density : bool, default=True
+    train_density : bool, default=False
         Train the density with the networks, at a tenth of their learning rate; else it
         stays as EM has found it.
     density_loss_weight : float, default=0.1
@@ -172,33 +172,38 @@ class LacunetClassifier(LabelledEstimator):
         Whether the networks get missing-value indicators: of all columns with missing
         values, of none, or of those whose missingness is associated with the target by
         a test.
-    mask_augmentation : float, default=0.2
+    mask_augmentation : float or "auto", default="auto"
         Mean fraction of a row's values that are masked in training on top of what is
-        missing, others in each step and at another rate in each row. From 0 to 0.5.
+        missing, others in each step and at another rate in each row. From 0 to 0.5;
+        "auto" for a tenth of what is seen in bins, and nothing of what is not.
     max_categories : int, default=32
         Largest number of categories of a column; the rarest beyond are pooled.
-    scale : {"standard", "robust", "quantile", "none"}, default="standard"
+    scale : {"auto", "standard", "robust", "quantile", "none"}, default="auto"
         How numbers are scaled: by mean and standard deviation, by median and
         interquartile range, by a map of their quantiles to those of the normal
-        distribution, or not at all.
+        distribution, or not at all. With "auto", quantiles for columns whose standard
+        deviation a few values determine, else mean and standard deviation.
     on_unseen_missing : {"warn", "use", "raise"}, default="warn"
         What to do about missing values, at prediction, in a column that had none in
         training: warn and use them, use them, or raise an error.
     missing_columns : {"raise", "use"}, default="raise"
         What to do about frames, after training, that lack a column: raise an error, or
         use them, the column missing in each row. Columns are found by name.
-    hidden_layer_sizes : tuple of int, default=(64, 64)
+    hidden_layer_sizes : tuple of int, default=(128, 128)
         Widths of the hidden layers of each network; the first is the expected layer.
     activation : str, torch.nn.Module or callable, default="gelu"
         Activation of the hidden layers. Models with a name here can be saved.
-    dropout : float, default=0.1
+    dropout : float, default=0.15
         Fraction of hidden units that are dropped in training.
     n_networks : int or "auto", default="auto"
         Number of networks, of both views together. Each has other validation rows;
-        their predictions are averaged. With "auto" ten, and four from 5000 rows on.
-    max_epochs : int, default=200
-        Largest number of epochs. Training of a view stops earlier, when its loss on
-        validation rows stops falling; the best weights are kept.
+        their predictions are averaged. With "auto" ten, and six from
+        2000 rows on.
+    max_epochs : int or "auto", default="auto"
+        Largest number of epochs; with "auto" from 8 to 60, by the number of rows.
+        Training of a view stops earlier: when its loss on validation rows stops
+        falling, the learning rate falls to nothing from its best weights on, and the
+        best of all are kept.
     batch_size : int or "auto", default="auto"
         Rows of a training step; with "auto" from 64 to 512, by the number of rows.
     lr : float, default=0.003
@@ -209,8 +214,8 @@ class LacunetClassifier(LabelledEstimator):
         Fraction of the rows that each network is validated on, from 0.01 to 0.5;
         rounded to one over a whole number.
     time_limit : float, default=None
-        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
-        not cut short, and at least one epoch is run.
+        Seconds from the start of ``fit`` after which no step of training is made, with
+        a warning; at least one is, and EM is not cut short.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the first layer, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower
@@ -262,19 +267,19 @@ class LacunetClassifier(LabelledEstimator):
         *,
         density: Any = "auto",
         gamma: float = 0.01,
-        train_density: bool = True,
+        train_density: bool = False,
         density_loss_weight: float = 0.1,
         indicator: Indicator = "auto",
-        mask_augmentation: float = 0.2,
+        mask_augmentation: float | Literal["auto"] = "auto",
         max_categories: int = 32,
-        scale: Method = "standard",
+        scale: Method = "auto",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
         missing_columns: Literal["raise", "use"] = "raise",
-        hidden_layer_sizes: tuple[int, ...] = (64, 64),
+        hidden_layer_sizes: tuple[int, ...] = (128, 128),
         activation: ActivationLike = "gelu",
-        dropout: float = 0.1,
+        dropout: float = 0.15,
         n_networks: int | Literal["auto"] = "auto",
-        max_epochs: int = 200,
+        max_epochs: int | Literal["auto"] = "auto",
         batch_size: int | Literal["auto"] = "auto",
         lr: float = 3e-3,
         weight_decay: float = 1e-2,

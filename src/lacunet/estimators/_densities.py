@@ -16,6 +16,7 @@ from lacunet.density import (
     MixtureDensity,
     fit_mixed,
 )
+from lacunet.estimators._recipe import RECIPE
 from lacunet.functional import MixedComponents, log_likelihood
 
 # Of all that is learned, whatever torch's default is at the moment.
@@ -29,8 +30,6 @@ Candidate = tuple[Literal["diag", "factor"], int, int | None]
 # user takes all.
 _MOST_ROWS = 20_000
 _MOST_ROWS_OF_FACTORS = 5_000
-# Bins that a number is cut into, at its quantiles.
-_MOST_BINS = 8
 # What "auto" chooses among. More factors are for signals and images; their EM takes
 # long.
 _FOR_NETWORKS: tuple[Candidate, ...] = (("diag", 3, None), ("factor", 3, None))
@@ -40,7 +39,6 @@ _MANY_COLUMNS = 60
 _MARGIN_FOR_NETWORKS = 0.1
 _ROWS_TO_CHOOSE = 2_500
 _FEWEST_VALIDATION_ROWS = 20
-_N_CLASSES = 4
 _ITERATIONS = {"diag": 100, "factor": 30}
 # Added to variances, on the scale of the encoded numbers, whose variance is one: a
 # density that is trained further starts wide.
@@ -72,44 +70,13 @@ def fit_density(
     return _fit_some(chosen, encoded, sizes, seed)
 
 
-def fit_independent(
-    encoded: np.ndarray, sizes: Sequence[int], seed: int
-) -> MixedComponents:
-    """Fit the diagonal mixture in front of networks."""
-    (covariance_type, n_components, _), *_ = _FOR_NETWORKS
-    mixture = IncompleteGaussianMixture(
-        _few_enough(n_components, len(encoded), encoded),
-        covariance_type=covariance_type,
-        reg_covar=_REG_FOR_NETWORKS,
-    )
-    return _fit_some(mixture, encoded, sizes, seed)
-
-
 def fit_classes(
     encoded: np.ndarray, sizes: Sequence[int], seed: int
 ) -> MixedComponents:
     """Fit latent classes to a table of categories and bins alone."""
-    n_classes = _few_enough(_N_CLASSES, len(encoded), encoded)
-    mixture = IncompleteGaussianMixture(n_classes)
+    n_classes = _few_enough(RECIPE.classes, len(encoded), encoded)
+    mixture = IncompleteGaussianMixture(n_classes, max_iter=50)
     return _fit_some(mixture, encoded, sizes, seed)
-
-
-def find_edges(numbers: np.ndarray) -> list[list[float]]:
-    """Return the edges between the bins of each number: quantiles of (rows, numbers).
-
-    Where a number has few values, each has a bin of its own.
-    """
-    found = []
-    for column in numbers.T:
-        values = column[~np.isnan(column)]
-        distinct = np.unique(values)
-        if len(distinct) <= _MOST_BINS:
-            edges = (distinct[1:] + distinct[:-1]) / 2
-        else:
-            ranks = np.linspace(0, 1, _MOST_BINS + 1)[1:-1]
-            edges = np.unique(np.quantile(values, ranks))
-        found.append([float(edge) for edge in edges])
-    return found
 
 
 def build_density(

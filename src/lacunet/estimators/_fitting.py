@@ -11,27 +11,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lacunet.estimators._bins import find_bins
 from lacunet.estimators._densities import (
     DTYPE,
     build_density,
-    find_edges,
     fit_classes,
     fit_density,
-    fit_independent,
     some_rows,
 )
 from lacunet.estimators._networks import NUMBERS_AT_ONCE, BodyShape, View, ViewEnsemble
+from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import deal_folds, find_copies, hide
 from lacunet.estimators._saving import CheckpointFile
 from lacunet.exceptions import warn_user
 from lacunet.functional import FactorComponents
-from lacunet.nn import ExpectedLinear, Levels
-from lacunet.training import Epoch, Plan, train
+from lacunet.nn import ExpectedBins, ExpectedLinear, NetworkEnsemble
+from lacunet.training import AdamW, Epoch, Plan, train
 
 # Of the networks' learning rate: EM has put the density near to where it belongs.
 _DENSITY_LEARNING_RATE = 0.1
-# From here on networks differ less, and an epoch has more steps.
-_MANY_ROWS = 5_000
 # With fewer there are no validation rows: too few would be left to learn from.
 _FEWEST_ROWS = 10
 # The loss, summed over rows, that one view alone must save to be taken alone.
@@ -163,9 +161,7 @@ def build_views(
     """Fit the densities of all views, and put networks behind them.
 
     With ``density="auto"`` there are two views, if there are networks for both: numbers
-    as they are, under Gaussians, and numbers in bins, under latent classes. Where
-    columns depend on each other so plainly that the Gaussians have factors, the second
-    view are Gaussians without: bins would lose the dependence.
+    as they are, under Gaussians, and numbers in bins, under latent classes.
     """
     parameters, body = setting.parameters, setting.body
     generator = torch.Generator().manual_seed(setting.seeds(0))
@@ -173,7 +169,8 @@ def build_views(
     auto = parameters["density"] == "auto"
     n_networks = parameters["n_networks"]
     if n_networks == "auto":
-        n_networks = 10 if len(samples.x) < _MANY_ROWS else 4
+        many = len(samples.x) >= RECIPE.many_rows
+        n_networks = RECIPE.n_networks_of_many if many else RECIPE.n_networks
     # Without numbers both views would be the same; radial networks have one.
     two = auto and setting.n_numeric > 0 and body.normalise is None
     n_second = n_networks // 2 if two else 0
@@ -181,41 +178,54 @@ def build_views(
     components = fit_density(
         parameters["density"], rows, setting.sizes, setting.seeds(1)
     )
-    dependent = isinstance(components.gaussian, FactorComponents)
     trainable: bool | tuple[str, ...] = parameters["train_density"]
-    if trainable and auto and dependent:
+    if trainable and auto and isinstance(components.gaussian, FactorComponents):
         # The gradients of the factors take half of a step, and EM has learned them.
         trainable = ("weights", "means", *(["probabilities"] if setting.sizes else []))
     gamma = parameters["gamma"]
     density = build_density(components, gamma=gamma, trainable=trainable)
-    networks = body.build(density, n_networks - n_second, generator)
-    views = [View(nn.Identity(), networks)]
-
+    networks = body.build_over(density, n_networks - n_second, generator)
+    first = networks.first
+    if isinstance(first, ExpectedLinear):
+        # As wide as if a category were one input: one of its one-hot inputs is 1.
+        n_columns = len(np.unique(setting.sources))
+        with torch.no_grad():
+            first.weight.mul_(math.sqrt(first.in_features / n_columns))
+    views = [View(networks)]
     if n_second:
-        view: nn.Module = nn.Identity()
-        if dependent:
-            components = fit_independent(rows, setting.sizes, setting.seeds(2))
-        else:
-            edges = find_edges(rows[:, : setting.n_numeric])
-            view = bins = Levels([len(column) for column in edges], dtype=DTYPE)
-            bins.set_edges(edges)
-            some = some_rows(rows, setting.seeds(2)).astype(np.float32)
-            seen = bins(torch.from_numpy(some)).double().numpy()
-            sizes = (*bins.sizes, *setting.sizes)
-            components = fit_classes(seen, sizes, setting.seeds(2))
-        density = build_density(
-            components, gamma=gamma, trainable=parameters["train_density"]
-        )
-        views.append(View(view, body.build(density, n_second, generator)))
-
-    n_columns = len(np.unique(setting.sources))
-    for each in views:
-        first = each.networks.first
-        if isinstance(first, ExpectedLinear):
-            # As wide as if a category were one input: one of its one-hot inputs is 1.
-            with torch.no_grad():
-                first.weight.mul_(math.sqrt(first.in_features / n_columns))
+        views.append(View(_build_bins(setting, samples, rows, n_second, generator)))
     return ViewEnsemble(views).to(setting.device)
+
+
+def _build_bins(
+    setting: Setting,
+    samples: Samples,
+    rows: np.ndarray,
+    n_networks: int,
+    generator: torch.Generator,
+) -> NetworkEnsemble:
+    """Find bins, fit latent classes to them, and put networks behind these."""
+    targets = samples.targets
+    if targets.dtype.kind == "i":
+        targets = np.eye(int(targets.max(initial=0)) + 1)[targets]
+    bins = find_bins(samples.x[:, : setting.n_numeric], targets)
+    some = some_rows(rows, setting.seeds(2), RECIPE.rows_of_classes)
+    n_edges = tuple(len(column.edges) for column in bins)
+    sizes = (*(n + 1 for n in n_edges), *setting.sizes)
+    one_hot = [
+        np.where(np.isnan(x)[:, None], np.nan, np.eye(len(b.centres))[places])
+        for x, b in zip(some.T, bins, strict=False)
+        for places in [np.searchsorted(b.edges, x).clip(max=len(b.edges))]
+    ]
+    seen = np.hstack([*one_hot, some[:, setting.n_numeric :]])
+    components = fit_classes(seen, sizes, setting.seeds(2))
+    density = build_density(
+        components, gamma=setting.parameters["gamma"], trainable=False
+    )
+    networks = setting.body.build_over(density, n_networks, generator, n_edges)
+    assert isinstance(networks.first, ExpectedBins)
+    networks.first.set_bins(*([*column] for column in zip(*bins, strict=True)))
+    return networks
 
 
 # --- their training
@@ -240,18 +250,16 @@ def fit_views(
         None if valid is None else valid.to_rows(device),
         setting.criterion,
         sources=torch.as_tensor(setting.sources, device=device),
-        mask_augmentation=parameters["mask_augmentation"],
+        mask_augmentation=[_hidden_inputs(parameters, view) for view in module],
         masked_fraction=parameters.get("masked_fraction", 1.0),
         image_shape=parameters.get("image_shape"),
-        density_loss_weight=(
-            parameters["density_loss_weight"] if parameters["train_density"] else 0.0
-        ),
+        density_loss_weight=parameters["density_loss_weight"],
         unlabelled=to_tensor(unlabelled, device),
     )
     history = train(
         task,
         [_make_optimiser(parameters, view) for view in module],
-        make_plan(parameters, len(samples.x)),
+        make_plan(parameters, len(samples.x), anneal=setting.body.skip),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
         verbose=bool(parameters["verbose"]),
@@ -292,35 +300,58 @@ def _make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 
-def _make_optimiser(parameters: dict[str, Any], view: View) -> torch.optim.Optimizer:
+def _make_optimiser(parameters: dict[str, Any], view: View) -> AdamW:
     """Train the density at a lower learning rate, without decay: zero means nothing."""
     of_density = [p for p in view.density.parameters() if p.requires_grad]
     known = {id(parameter) for parameter in view.density.parameters()}
     of_networks = [p for p in view.parameters() if id(p) not in known]
     lr, decay = float(parameters["lr"]), float(parameters["weight_decay"])
-    groups: list[dict[str, Any]] = [{"params": of_networks, "weight_decay": decay}]
-    if of_density:
-        slow = _DENSITY_LEARNING_RATE * lr
-        groups.append({"params": of_density, "lr": slow, "weight_decay": 0.0})
-    return torch.optim.AdamW(groups, lr=lr)
+    slow = _DENSITY_LEARNING_RATE * lr
+    return AdamW(
+        [
+            {"params": of_networks, "lr": lr, "weight_decay": decay},
+            {"params": of_density, "lr": slow, "weight_decay": 0.0},
+        ]
+    )
 
 
-def make_plan(parameters: dict[str, Any], n_rows: int) -> Plan:
+def _hidden_inputs(parameters: dict[str, Any], view: View) -> float:
+    """Return the mean fraction of a row that is hidden from networks in training."""
+    rate = parameters["mask_augmentation"]
+    if rate != "auto":
+        return float(rate)
+    if view.sees_bins:
+        return RECIPE.hidden_inputs_of_bins
+    return RECIPE.hidden_inputs_of_values
+
+
+def make_plan(parameters: dict[str, Any], n_rows: int, *, anneal: bool = False) -> Plan:
     """Return how long to train, in which batches, on this number of rows."""
-    batch_size = parameters["batch_size"]
+    batch_size, max_epochs = parameters["batch_size"], parameters["max_epochs"]
     if batch_size == "auto":
-        # Some thirty steps an epoch, in batches that are neither noisy nor slow.
-        batch_size = int(min(512, max(64, 2 ** round(math.log2(n_rows / 32)))))
+        batch_size = RECIPE.batch_size(n_rows)
+    n_steps = math.ceil(n_rows / batch_size)
+    if max_epochs == "auto":
+        max_epochs = RECIPE.epochs(n_steps)
     # A cycle is run to its end: its last steps are the smallest, and the best.
     cycle = parameters.get("schedule") == "one-cycle"
-    patience = 15 if n_rows < _MANY_ROWS else 8
-    return Plan(
-        max_epochs=parameters["max_epochs"],
+    plan = Plan(
+        max_epochs=max_epochs,
         batch_size=int(batch_size),
-        patience=parameters["max_epochs"] if cycle else patience,
+        patience=max_epochs if cycle else 15 if n_rows < 5_000 else 8,
         tol=0.0 if cycle else 1e-4,
         time_limit=parameters["time_limit"],
         one_cycle=cycle,
+    )
+    if not anneal:
+        return plan
+    return replace(
+        plan,
+        patience=RECIPE.patience(n_steps),
+        tol=0.0,
+        anneal=RECIPE.anneal,
+        warmup=RECIPE.warmup,
+        validate_every=RECIPE.validate_every(n_steps),
     )
 
 
@@ -340,7 +371,7 @@ class NetworkTask:
         criterion: Criterion,
         *,
         sources: Tensor,
-        mask_augmentation: float = 0.0,
+        mask_augmentation: Sequence[float],
         masked_fraction: float = 1.0,
         image_shape: tuple[int, int] | None = None,
         density_loss_weight: float = 0.0,
@@ -352,8 +383,8 @@ class NetworkTask:
         self._folds = folds
         self._valid = valid
         self._criterion = criterion
+        self._rates = mask_augmentation
         self._hidden: dict[str, Any] = {
-            "rate": mask_augmentation,
             "sources": sources,
             "image_shape": image_shape,
             "fraction": masked_fraction,
@@ -378,7 +409,8 @@ class NetworkTask:
         view = self._view(part)
         rows = rows.to(self._rows.x.device)
         x, targets, weights = (tensor[rows] for tensor in self._rows)
-        outputs = view(hide(x, generator, **self._hidden), generator)
+        seen = hide(x, generator, rate=self._rates[part], **self._hidden)
+        outputs = view(seen, generator)
         losses = self._criterion.losses(outputs, targets)  # (networks, batch)
         folds = self._folds._replace(of_row=self._folds.of_row[rows])
         of_networks = weights * ~folds.validation_rows(view)
@@ -393,14 +425,14 @@ class NetworkTask:
     ) -> Tensor:
         """Return the weighted negative log likelihood of a cell."""
         weight = self._density_loss_weight
-        if weight == 0.0:
+        if weight == 0.0 or not any(p.requires_grad for p in view.density.parameters()):
             return x.new_zeros(())
         more = self._unlabelled
         if len(more):
             drawn = torch.randint(len(more), (len(x),), generator=generator)
             x = torch.cat((x, more[drawn.to(x.device)]))
         n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
-        return -weight * view.density.log_prob(view.inputs(x)).sum() / n_cells
+        return -weight * view.density.log_prob(x).sum() / n_cells
 
     def validate(self, part: int) -> float:
         """Return the loss of the mean prediction for validation rows."""
@@ -431,6 +463,10 @@ class NetworkTask:
                 everywhere, dtype=torch.bool, device=self._valid.x.device
             )
         rows = validating.any(0).nonzero()[:, 0]
+        if (
+            len(rows) > RECIPE.validation_rows
+        ):  # which are in no order: some of each fold
+            rows = rows[:: math.ceil(len(rows) / RECIPE.validation_rows)]
         means = []
         for block in rows.split(max(1, NUMBERS_AT_ONCE // view.numbers_a_row)):
             outputs = self._criterion.predict(view(self._validation.x[block]))
@@ -456,7 +492,7 @@ class NetworkTask:
         losses = {
             weight: self._mean_loss(torch.lerp(second, first, weight), rows)
             + pull * (2.0 * weight - 1.0) ** 2
-            for weight in torch.linspace(0.0, 1.0, 21).tolist()
+            for weight in torch.linspace(0.0, 1.0, 21, dtype=DTYPE).tolist()
         }
         best = min(losses, key=lambda weight: losses[weight])
         return [best, 1.0 - best]

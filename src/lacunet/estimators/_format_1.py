@@ -2,9 +2,20 @@
 
 from typing import Any
 
+import torch
+from torch import Tensor
 
-def upgrade(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a model of an earlier format as it is written now."""
+
+def upgrade(
+    tensors: dict[str, Tensor], content: dict[str, Any]
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return what a model of an earlier format holds as it is written now."""
+    tensors = dict(tensors)
+    for number, view in enumerate(content.get("branches", ())):
+        edges = tensors.pop(f"branches.{number}.view.edges", None)
+        if edges is not None:
+            first = f"branches.{number}.networks.first"
+            _to_steps(tensors, first, edges, [n + 1 for n in view["n_edges"]])
     inputs = content["inputs"]
     table = inputs["table"]
     columns = []
@@ -24,4 +35,23 @@ def upgrade(content: dict[str, Any]) -> dict[str, Any]:
             pairs = zip(scaling.pop(old), units, strict=True)
             scaling[new] = [value * unit for value, unit in pairs]
     table = {**table, "columns": columns, "scaling": scaling}
-    return {**content, "inputs": {**inputs, "table": table}}
+    inputs = {**inputs, "table": table, "smooth": False}
+    return tensors, {**content, "inputs": inputs}
+
+
+def _to_steps(
+    tensors: dict[str, Tensor], first: str, edges: Tensor, sizes: list[int]
+) -> None:
+    """Turn the weights of one-hot bins into steps, and the lowest into the bias."""
+    weight = tensors[f"{first}.weight"]
+    n_bins = sum(sizes)
+    groups = list(weight[:, :n_bins].split(sizes, 1))
+    lowest = [group[:, :1] for group in groups]
+    steps = [group.diff(dim=1, prepend=group[:, :1]) for group in groups]
+    tensors[f"{first}.weight"] = torch.cat([*steps, weight[:, n_bins:]], 1)
+    tensors[f"{first}.bias"] = tensors[f"{first}.bias"] + torch.cat(lowest, 1).sum(1)
+    tensors[f"{first}.value_weight"] = weight.new_zeros(len(weight), len(sizes))
+    # One more bin than edges in each row, and centres that no weight makes use of.
+    last = edges.new_full((len(edges), 1), torch.inf)
+    tensors[f"{first}.edges"] = torch.cat([edges, last], 1)
+    tensors[f"{first}.centres"] = torch.zeros_like(tensors[f"{first}.edges"])

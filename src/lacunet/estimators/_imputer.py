@@ -229,7 +229,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         table = read_table(self, X, reset=True)
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
         encoded = encoder.fit_transform(table)
-        self._inputs = InputEncoder(encoder, np.empty(0))
+        self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
         self.limits_ = _find_limits(encoder, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
@@ -534,7 +534,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 "densities": [content["density"]],
                 "weights": [[1.0, 1.0]],
                 "on_quantiles": [False],
-                "quantiles": {"unit": [], "knots": [], "heights": []},
+                "quantiles": None,
                 "limits": None,
             }
         super()._load(tensors, content)
@@ -553,9 +553,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._keep([s.build_density().requires_grad_(False) for s in shapes])
         self.weights_ = np.array(content["weights"], dtype=np.float64)
         self.on_quantiles_ = np.array(content["on_quantiles"], dtype=bool)
-        n_quantiles = self._inputs.n_numeric if self.on_quantiles_.any() else 0
-        self.quantiles_ = scaling_from_state(
-            content["quantiles"], "quantile", n_quantiles
+        n_densities, n_numeric = len(shapes), self._inputs.n_numeric
+        quantiles = content["quantiles"]
+        self.quantiles_ = (
+            fit_scaling(np.empty((0, n_numeric)), "quantile")
+            if quantiles is None
+            else scaling_from_state(quantiles, "quantile", n_numeric)
         )
         limits = content["limits"]
         self.limits_ = None
@@ -566,7 +569,6 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 np.array(high, dtype=np.float64),
                 np.array(whole, dtype=bool),
             )
-        n_densities, n_numeric = len(shapes), self._inputs.n_numeric
         check_agreement(
             weights=(self.weights_.shape, (n_densities, 2)),
             on_quantiles=(len(self.on_quantiles_), n_densities),

@@ -16,11 +16,12 @@ from lacunet.estimators._densities import DTYPE
 from lacunet.nn import (
     PRUNE,
     ActivationLike,
+    ExpectedBins,
     ExpectedLinear,
     ExpectedRBF,
-    Levels,
     LinearEnsemble,
     NetworkEnsemble,
+    PartlyLinear,
 )
 
 # Of the rows that networks take at once, where nothing is learned from them.
@@ -44,9 +45,9 @@ class ViewShape:
         cls,
         density: MixtureDensity,
         n_networks: int = 0,
-        view: nn.Module | None = None,
+        n_edges: tuple[int, ...] | None = None,
     ) -> Self:
-        """Describe a view with this density; ``view`` maps the encoded table to it."""
+        """Describe a view with this density."""
         mixed = isinstance(density, MixedMixtureDensity)
         gaussian: Any = density.gaussian if mixed else density
         factor = gaussian.covariance_type == "factor"
@@ -57,7 +58,7 @@ class ViewShape:
             tuple(getattr(density, "sizes", ())),
             gaussian.covariance_type,
             gaussian.loadings.shape[-1] if factor else None,
-            tuple(n - 1 for n in view.sizes) if isinstance(view, Levels) else None,
+            n_edges,
         )
 
     @classmethod
@@ -114,12 +115,6 @@ class ViewShape:
             dtype=DTYPE,
         )
 
-    def build_view(self) -> nn.Module:
-        """Make the view, whose edges are to be loaded."""
-        return (
-            nn.Identity() if self.n_edges is None else Levels(self.n_edges, dtype=DTYPE)
-        )
-
 
 @dataclass(frozen=True)
 class BodyShape:
@@ -133,6 +128,7 @@ class BodyShape:
     dropout: float = 0.0
     normalise: bool | None = None  # radial units; None for an expected linear layer
     prune: float = PRUNE  # of the expected linear layer
+    skip: bool = False  # whether the outputs have a linear part of the inputs
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -141,23 +137,28 @@ class BodyShape:
         # Models of format 1 left no component out.
         return cls(**{"prune": 0.0, **state, "hidden_sizes": sizes})
 
-    def build(
-        self, density: MixtureDensity, n_networks: int, generator: torch.Generator
+    def build(self, shape: ViewShape, generator: torch.Generator) -> NetworkEnsemble:
+        """Make the networks of a view, over a density whose values are to be loaded."""
+        return self.build_over(
+            shape.build_density(), shape.n_networks, generator, shape.n_edges
+        )
+
+    def build_over(
+        self,
+        density: MixtureDensity,
+        n_networks: int,
+        generator: torch.Generator,
+        n_edges: tuple[int, ...] | None = None,
     ) -> NetworkEnsemble:
-        """Make the networks, over a density."""
+        """Make networks over a density; ``n_edges`` if it is one of bins."""
         n_units = n_networks * self.hidden_sizes[0]
+        n_skip = n_networks * self.out_features if self.skip else 0
+        activation = self.activation
+        if n_skip:
+            activation = PartlyLinear(activation, n_skip)
         factory: Any = {"generator": generator, "dtype": DTYPE}
         first: nn.Module
-        if self.normalise is None:
-            first = ExpectedLinear(
-                density.n_features,
-                n_units,
-                density,
-                activation=self.activation,
-                prune=self.prune,
-                **factory,
-            )
-        else:
+        if self.normalise is not None:
             first = ExpectedRBF(
                 density.n_features,
                 n_units,
@@ -165,6 +166,32 @@ class BodyShape:
                 normalise=self.normalise,
                 **factory,
             )
+        elif n_edges is not None:
+            assert isinstance(density, MixedMixtureDensity)
+            first = ExpectedBins(
+                n_edges,
+                density.sizes[len(n_edges) :],
+                n_units + n_skip,
+                density,
+                activation=activation,
+                prune=self.prune,
+                variance_gradient=not self.skip,
+                **factory,
+            )
+        else:
+            first = ExpectedLinear(
+                density.n_features,
+                n_units + n_skip,
+                density,
+                activation=activation,
+                prune=self.prune,
+                variance_gradient=not self.skip,
+                **factory,
+            )
+        if n_skip:
+            with torch.no_grad():
+                for parameter in first.parameters(recurse=False):
+                    parameter[n_units:] = 0.0
         return NetworkEnsemble(
             first,
             n_networks,
@@ -178,15 +205,14 @@ class BodyShape:
 
 
 class View(nn.Module):
-    """What some networks see of the table, its density, and these networks.
+    """What some networks see of the table: values or bins, with a density of these.
 
-    ``view`` maps the encoded table to what the density is over. The names of the
-    attributes here and in ``ViewEnsemble`` are those of tensors in saved models.
+    The names of the attributes here and in ``ViewEnsemble`` are those of tensors in
+    saved models.
     """
 
-    def __init__(self, view: nn.Module, networks: NetworkEnsemble) -> None:
+    def __init__(self, networks: NetworkEnsemble) -> None:
         super().__init__()
-        self.view = view
         self.networks = networks
 
     @property
@@ -197,24 +223,39 @@ class View(nn.Module):
         return density
 
     @property
+    def sees_bins(self) -> bool:
+        """Whether numbers are seen in bins."""
+        return isinstance(self.networks.first, ExpectedBins)
+
+    @property
     def shape(self) -> ViewShape:
         """What must be known to allocate this view."""
-        return ViewShape.of(self.density, self.networks.n_networks, self.view)
+        first = self.networks.first
+        n_edges = first.n_edges if isinstance(first, ExpectedBins) else None
+        return ViewShape.of(self.density, self.networks.n_networks, n_edges)
 
     @property
     def numbers_a_row(self) -> int:
         """About how many numbers a row becomes on its way."""
         return self.shape.numbers_a_row(max(self.networks.hidden_sizes))
 
-    def inputs(self, x: Tensor) -> Tensor:
-        """Return what the networks see of encoded rows, (batch, width of the view)."""
-        seen: Tensor = self.view(x)
-        return seen
-
     def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return the outputs of every network, (networks, batch, out)."""
-        out: Tensor = self.networks(self.inputs(x), generator)
+        out: Tensor = self.networks(x, generator)
         return out
+
+    def forward_draws(self, x: Tensor, n: int) -> Tensor:
+        """Return the outputs for draws of each row, (networks, n, batch, out)."""
+        first = self.networks.first
+        if isinstance(first, ExpectedBins):
+            known, beyond = first.bins(x)
+            draws = self.density.condition(known).quasi_sample(n)
+            responses = first.complete(draws.flatten(0, 1), beyond.repeat(n, 1))
+        else:
+            draws = self.density.condition(x).quasi_sample(n)
+            responses = first(draws.flatten(0, 1))
+        out: Tensor = self.networks.behind(responses)  # (networks, n * batch, out)
+        return out.view(out.shape[0], n, len(x), out.shape[-1])
 
 
 class ViewEnsemble(nn.Module):
@@ -232,15 +273,7 @@ class ViewEnsemble(nn.Module):
     def from_shapes(cls, shapes: Sequence[ViewShape], body: BodyShape) -> Self:
         """Allocate views, whose values are to be loaded."""
         generator = torch.Generator()
-        return cls(
-            [
-                View(
-                    shape.build_view(),
-                    body.build(shape.build_density(), shape.n_networks, generator),
-                )
-                for shape in shapes
-            ]
-        )
+        return cls([View(body.build(shape, generator)) for shape in shapes])
 
     def __iter__(self) -> Iterator[View]:
         """Iterate over the views."""
@@ -273,9 +306,4 @@ class ViewEnsemble(nn.Module):
 
     def forward_draws(self, x: Tensor, n: int) -> Tensor:
         """Return the outputs for draws of each row, (networks, n, batch, out)."""
-        outputs = []
-        for view in self:
-            draws = view.density.condition(view.inputs(x)).quasi_sample(n)
-            out = view.networks(draws.flatten(0, 1))  # (networks, n * batch, out)
-            outputs.append(out.unflatten(1, (n, len(x))))
-        return torch.cat(outputs)
+        return torch.cat([view.forward_draws(x, n) for view in self])

@@ -81,8 +81,8 @@ class LacunetRBFClassifier(LabelledEstimator):
         Fraction of the rows that each network is validated on, from 0.01 to 0.5;
         rounded to one over a whole number.
     time_limit : float, default=None
-        Seconds from the start of ``fit`` after which no epoch of training begins; EM is
-        not cut short, and at least one epoch is run.
+        Seconds from the start of ``fit`` after which no step of training is made, with
+        a warning; at least one is, and EM is not cut short.
     propagate : {"expectation", "sample"}, default="expectation"
         What predictions are made of: the mean response of the radial units, as in the
         paper, or the mean prediction for draws of what is missing. The latter is slower

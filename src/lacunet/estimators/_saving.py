@@ -159,7 +159,7 @@ def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with model_errors(path):
         content = record["content"]
         tensors = _load(data, folder / TENSORS)
-        return tensors, content if number == FORMAT else upgrade(content)
+        return (tensors, content) if number == FORMAT else upgrade(tensors, content)
 
 
 def seal(content: Mapping[str, Any], *, tensors_sha256: str) -> str:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from lacunet._validation import check_choice
+from lacunet.estimators._recipe import RECIPE
 
 Floats = NDArray[np.float64]
-Method = Literal["standard", "robust", "quantile", "none"]
+Method = Literal["auto", "standard", "robust", "quantile", "none"]
 
-METHODS = ("standard", "robust", "quantile", "none")
+METHODS = ("auto", "standard", "robust", "quantile", "none")
 
 # Scaled values are clipped at this: a typing error in the data would be an infinity in
 # a network's float32.
@@ -126,6 +127,14 @@ def fit_scaling(values: Floats, method: Method) -> Scaling:
     if method == "quantile":
         lines = [_find_knots(column) for column in columns]
         return Quantiles(unit, tuple(x for x, _ in lines), tuple(z for _, z in lines))
+    if method == "auto" and any(map(_is_heavy_tailed, columns)):
+        lines = [
+            _find_knots(column)
+            if _is_heavy_tailed(column)
+            else _straight_line(*_measure(column, robust=False))
+            for column in columns
+        ]
+        return Quantiles(unit, tuple(x for x, _ in lines), tuple(z for _, z in lines))
     robust = method == "robust"
     measures = np.array([_measure(column, robust=robust) for column in columns])
     centre, scale = measures.reshape(-1, 2).T * unit
@@ -138,7 +147,7 @@ def scaling_from_state(
     """Make a scale of what its ``to_state`` returned."""
     check_choice(method, METHODS, "scale")
     scaling: Scaling
-    if method == "quantile":
+    if "knots" in state:
         knots = tuple(np.array(x, dtype=np.float64) for x in state["knots"])
         heights = tuple(np.array(z, dtype=np.float64) for z in state["heights"])
         scaling = Quantiles(np.array(state["unit"], dtype=np.float64), knots, heights)
@@ -170,6 +179,22 @@ def _measure(column: Floats, *, robust: bool) -> tuple[float, float]:
         largest = np.abs(clipped - mean).max() or 1.0
         deviation = largest * ((clipped - mean) / largest).std()
     return float(median if robust else mean), float(deviation)
+
+
+def _is_heavy_tailed(column: Floats) -> bool:
+    """Return whether few values determine the standard deviation, and not a marker."""
+    if len(np.unique(column)) <= RECIPE.few_values:
+        return False
+    return _measure(column, robust=False)[1] > (
+        RECIPE.heavy_tails * _measure(column, robust=True)[1]
+    )
+
+
+def _straight_line(centre: float, scale: float) -> tuple[Floats, Floats]:
+    """Return knots of the map that subtracts the centre and divides by the scale."""
+    if scale == 0:
+        return np.array([centre]), np.zeros(1)
+    return np.array([centre - scale, centre + scale]), np.array([-1.0, 1.0])
 
 
 def _find_knots(column: Floats) -> tuple[Floats, Floats]:

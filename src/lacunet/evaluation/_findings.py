@@ -179,7 +179,7 @@ def _describe_classes(found: "HoldOut") -> Iterator[Finding]:
 
 def _describe_training(found: "HoldOut") -> Iterator[Finding]:
     advice, limit = "", found.time_limit
-    if found.n_epochs < found.max_epochs:
+    if found.max_epochs is None or found.n_epochs < found.max_epochs:
         if limit is not None and found.seconds["lacunet"] >= limit:
             advice = "more time (time_limit, --time-limit)"
     elif any(step.best for step in found.learning[int(0.9 * found.n_epochs) :]):

@@ -258,8 +258,8 @@ class HoldOut:
         better.
     seconds : mapping of str to float
         Time to fit each model.
-    max_epochs : int
-        Limit on the epochs of our model.
+    max_epochs : int or None
+        Limit on the epochs of our model; None if it was left to the model.
     time_limit : float or None
         Limit on its seconds.
     learning : tuple of LearningStep
@@ -307,7 +307,7 @@ class HoldOut:
     estimates: Mapping[str, Estimate]
     leads: Mapping[str, Estimate]
     seconds: Mapping[str, float]
-    max_epochs: int
+    max_epochs: int | None
     time_limit: float | None
     learning: tuple[LearningStep, ...]
     by_missing: tuple[MissingBin, ...]
@@ -476,7 +476,7 @@ def hold_out(
             for name in ("hgb", "trivial")
         },
         seconds=seconds,
-        max_epochs=int(ours.max_epochs),
+        max_epochs=None if ours.max_epochs == "auto" else int(ours.max_epochs),
         time_limit=None if ours.time_limit is None else float(ours.time_limit),
         learning=tuple(LearningStep(*each[:4]) for each in ours.history_),
         by_missing=by_missing,

@@ -114,6 +114,29 @@ ELEMENTWISE_MODULES = (
 ActivationLike = str | nn.Module | Callable[[Tensor], Tensor]
 
 
+class PartlyLinear(nn.Module):
+    """An activation of all units but the last ``n_linear``, which have none.
+
+    In front of a network these are a linear skip: their expectation is their mean.
+    """
+
+    def __init__(self, activation: ActivationLike, n_linear: int) -> None:
+        super().__init__()
+        self.activation = ExpectedActivation(activation)
+        self.n_linear = n_linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the activation of known values."""
+        units, linear = x[..., : -self.n_linear], x[..., -self.n_linear :]
+        return torch.cat((self.activation.known(units), linear), -1)
+
+    def expectation(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Return the expected activation of Normal(mean, variance)."""
+        n = self.n_linear
+        units = self.activation(mean[..., :-n], variance[..., :-n])
+        return torch.cat((units, mean[..., -n:]), -1)
+
+
 class ExpectedActivation(nn.Module):
     """An activation that takes known values or the moments of unknown ones.
 
@@ -221,6 +244,8 @@ def _check_elementwise(module: nn.Module) -> None:
 
 def expectation_of(known: Callable[[Tensor], Tensor]) -> Expectation:
     """Return the expectation of a function of known values."""
+    if isinstance(known, PartlyLinear):
+        return known.expectation
     kind = _torch_class(known)
     if kind is not None:
         return _MODULES[kind](known)

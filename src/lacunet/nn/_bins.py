@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacunet._validation import check_batch, check_positive_int
+from lacunet._validation import check_positive_int, check_rows
 from lacunet.density import MixedMixtureDensity
 from lacunet.functional import Affine
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
-from lacunet.nn._expected import PRUNE, check_prune, expected_map
+from lacunet.nn._expected import PRUNE, check_prune, expected_map, full_precision
 
 
 class ExpectedBins(nn.Module):
@@ -44,6 +44,9 @@ class ExpectedBins(nn.Module):
         What the layer ends with; "identity" for none.
     prune : float, default=1e-3
         Classes whose weight for a row is smaller are left out for it; 0 is exact.
+    variance_gradient : bool, default=True
+        Whether gradients flow through the variances of pre-activations. Without them a
+        step of training takes two thirds of the time, and the layer does the same.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     dtype : torch.dtype, optional
@@ -94,6 +97,7 @@ class ExpectedBins(nn.Module):
         *,
         activation: ActivationLike = "relu",
         prune: float = PRUNE,
+        variance_gradient: bool = True,
         generator: torch.Generator | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -105,6 +109,7 @@ class ExpectedBins(nn.Module):
         self.density = density
         self.activation = ExpectedActivation(activation)
         self.prune = check_prune(prune)
+        self.variance_gradient = variance_gradient
         self.out_features = check_positive_int(out_features, "out_features")
         self.in_features = len(bins) + sum(self.sizes)
         n_numeric, most = len(bins), max(bins, default=1)
@@ -135,9 +140,9 @@ class ExpectedBins(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
         nn.init.uniform_(self.bias, -bound, bound, generator=generator)
         n_bins = len(self.column)
-        counts = torch.tensor([n + 1.0 for n in self.n_edges])
+        counts = self.weight.new_tensor([n + 1 for n in self.n_edges])
         with torch.no_grad():
-            self.weight[:, :n_bins] /= counts.sqrt()[self.column].to(self.weight)
+            self.weight[:, :n_bins] /= counts.sqrt()[self.column]
 
     def set_bins(
         self, edges: Sequence[Sequence[float]], centres: Sequence[Sequence[float]]
@@ -151,11 +156,25 @@ class ExpectedBins(nn.Module):
         centres : sequence of sequence of float
             One more than the edges: what a missing value is worth in each of the bins.
         """
+        n_numeric = len(self.n_edges)
+        if len(edges) != n_numeric or len(centres) != n_numeric:
+            msg = (
+                f"Got edges of {len(edges)} columns and centres of {len(centres)}, but "
+                f"expected {n_numeric} of both."
+            )
+            raise ValueError(msg)
         for n, some, means in zip(self.n_edges, edges, centres, strict=True):
             if len(some) != n or len(means) != n + 1:
                 msg = (
                     f"Got {len(some)} edges and {len(means)} centres of a column, but "
                     f"expected {n} and {n + 1}."
+                )
+                raise ValueError(msg)
+            steps = torch.as_tensor(some, dtype=torch.float64).diff()
+            if not bool((steps > 0).all()) or not all(map(math.isfinite, some)):
+                msg = (
+                    f"Got edges={list(some)!r} of a column, but expected finite "
+                    f"numbers in increasing order."
                 )
                 raise ValueError(msg)
         for row, some in zip(self.edges, edges, strict=True):
@@ -165,17 +184,25 @@ class ExpectedBins(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the expected activation of each row."""
-        check_batch(x, self.in_features)
-        known, beyond = self.bins(x)
-        offset = functional.linear(beyond, self.value_weight)
-        return expected_map(
-            known,
-            self.density,
-            Affine(self.bin_weights(), self.bias),
-            self.activation,
-            offset=offset,
-            prune=self.prune,
-        )
+        with full_precision(check_rows(x, self.in_features), self.weight) as rows:
+            known, beyond = self.bins(rows)
+            weight = self.bin_weights()
+            return expected_map(
+                known,
+                self.density,
+                Affine(weight, self.bias),
+                self.activation,
+                offset=functional.linear(beyond, self.value_weight),
+                spread=None if self.variance_gradient else Affine(weight.detach()),
+                prune=self.prune,
+            )
+
+    def complete(self, known: Tensor, beyond: Tensor) -> Tensor:
+        """Return the activation of rows of which nothing is missing, as of ``bins``."""
+        mapped = functional.linear(known, self.bin_weights(), self.bias)
+        mapped = mapped + functional.linear(beyond, self.value_weight)
+        out: Tensor = self.activation.known(mapped)
+        return out
 
     def bins(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the one-hot bins and categories of rows, and values beyond centres.

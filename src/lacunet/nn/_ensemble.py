@@ -95,7 +95,8 @@ class NetworkEnsemble(nn.Module):
     ----------
     first : nn.Module
         From (batch, features) to (batch, n_networks * hidden_sizes[0]); the expected
-        layer, with its activation.
+        layer, with its activation. If it has n_networks * out_features more, these add
+        to the outputs: a linear skip.
     n_networks : int
     hidden_sizes : sequence of int
         Widths of one network's hidden layers, that of the first layer included.
@@ -165,10 +166,17 @@ class NetworkEnsemble(nn.Module):
 
         ``generator`` is the source of what is dropped in training, on the CPU.
         """
-        out: Tensor = self.layers[-1](
-            self._drop(self.hidden(x, len(self.layers) - 1, generator), generator)
-        )
-        return self.out_activation(out)
+        return self.behind(self.first(x), generator)
+
+    def behind(
+        self, side_by_side: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the outputs of every network for responses of the first layer."""
+        response, skip = self._split(side_by_side)
+        for layer in self.layers[:-1]:
+            response = self.activation(layer(self._drop(response, generator)))
+        out: Tensor = self.layers[-1](self._drop(response, generator))
+        return self.out_activation(out if skip is None else out + skip)
 
     def hidden(
         self, x: Tensor, depth: int, generator: torch.Generator | None = None
@@ -179,19 +187,31 @@ class NetworkEnsemble(nn.Module):
         -------
         Tensor of shape (n_networks, batch, hidden_sizes[depth])
         """
-        side_by_side: Tensor = self.first(x)
-        response = side_by_side.view(len(x), self.n_networks, -1).transpose(0, 1)
+        response, _ = self._split(self.first(x))
         for layer in self.layers[:depth]:
             response = self.activation(layer(self._drop(response, generator)))
         return response
 
+    def _split(self, side_by_side: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the first responses of each network, and what it skips to its end."""
+        n_units = self.n_networks * self.hidden_sizes[0]
+
+        def by_network(columns: Tensor) -> Tensor:
+            return columns.reshape(len(columns), self.n_networks, -1).transpose(0, 1)
+
+        skip = side_by_side[:, n_units:]
+        response = by_network(side_by_side[:, :n_units])
+        return response, by_network(skip) if skip.shape[1] else None
+
     def _drop(self, response: Tensor, generator: torch.Generator | None) -> Tensor:
         if not self.training or self.dropout == 0.0:
             return response
-        kept = torch.empty(response.shape, dtype=response.dtype).bernoulli_(
-            1.0 - self.dropout, generator=generator
+        # The same units of all networks, whose units have nothing in common.
+        drawn = torch.rand(
+            response.shape[1:], generator=generator, dtype=response.dtype
         )
-        return response * kept.to(response.device) / (1.0 - self.dropout)
+        scale = (drawn >= self.dropout).to(response) / (1.0 - self.dropout)
+        return response * scale
 
     def extra_repr(self) -> str:  # noqa: D102
         return f"n_networks={self.n_networks}, dropout={self.dropout}"

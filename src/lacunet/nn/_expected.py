@@ -27,6 +27,7 @@ def expected_map(
     *,
     squared: bool = False,
     offset: Tensor | None = None,
+    spread: LinearMap | None = None,
     prune: float = 0.0,
 ) -> Tensor:
     """Compute E[activation(linear(x))] over what is missing in each row.
@@ -49,6 +50,9 @@ def expected_map(
         Compute the expected square of the activation instead.
     offset : Tensor of shape (batch, outputs), optional
         What is known to add to the outputs of each row.
+    spread : LinearMap, optional
+        What the variances are taken of, if that is not ``linear`` itself: the same
+        map, detached.
     prune : float, default=0.0
         Components with a smaller weight for a row are left out; 0 is exact.
 
@@ -77,7 +81,7 @@ def expected_map(
     mean = linear(mixture.completed(pairs))
     if offset is not None:
         mean = mean + pairs.of_rows(offset if rows is None else offset[rows])
-    variance = mixture.mapped_variance(linear, pairs)
+    variance = mixture.mapped_variance(spread or linear, pairs)
     if pairs.row is None:  # one axis for the pairs, as it is with some of them
         mean, variance = mean.flatten(0, 1), variance.flatten(0, 1)
     expected = (activation.second_moment if squared else activation)(mean, variance)

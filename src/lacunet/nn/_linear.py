@@ -53,6 +53,9 @@ class ExpectedLinear(nn.Module):
         Components whose weight for a row is smaller are left out for it, and the
         others' weights sum to one again: several times faster where components are
         distinct. 0 is exact, and so is compiled code.
+    variance_gradient : bool, default=True
+        Whether gradients of the weight flow through the variance of pre-activations.
+        Without them a step of training is faster; what the layer returns is the same.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     device, dtype : optional
@@ -92,6 +95,7 @@ class ExpectedLinear(nn.Module):
         bias: bool = True,
         indicator: bool = False,
         prune: float = PRUNE,
+        variance_gradient: bool = True,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -100,6 +104,7 @@ class ExpectedLinear(nn.Module):
         self.density = check_density(density, in_features)
         self.activation = ExpectedActivation(activation)
         self.prune = check_prune(prune)
+        self.variance_gradient = variance_gradient
         self.in_features = check_positive_int(in_features, "in_features")
         self.out_features = check_positive_int(out_features, "out_features")
         check_dtype(dtype)
@@ -230,6 +235,7 @@ class ExpectedLinear(nn.Module):
             if self.indicator_weight is not None:
                 missing = torch.isnan(batch).to(batch.dtype)
                 offset = functional.linear(missing, self.indicator_weight)
+            spread = None if self.variance_gradient else Affine(self.weight.detach())
             out = expected_map(
                 batch,
                 self.density,
@@ -237,6 +243,7 @@ class ExpectedLinear(nn.Module):
                 self.activation,
                 squared=squared,
                 offset=offset,
+                spread=spread,
                 prune=self.prune,
             )
         return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)
