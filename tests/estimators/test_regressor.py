@@ -26,10 +26,10 @@ def test_a_line_goes_on_outside_of_the_data_but_not_to_outliers():
     x = np.random.RandomState(0).randn(200, 1)
     model = regressor(max_epochs=40, lr=0.02).fit(x, 3 * x[:, 0])
     near, far, farther, outlier, other = model.predict(
-        np.array([[5.0], [8.0], [20.0], [1e3], [1e12]])
+        np.array([[5.0], [8.0], [20.0], [1e4], [1e12]])
     )
-    assert 12 < near < far < farther < outlier == other < 100
-    assert far - near > 3
+    assert 10 < near < far < farther < outlier == other < 100
+    assert far - near > 1
 
 
 def test_predictions_move_with_the_scale_of_the_target():

@@ -34,7 +34,6 @@ _MOST_ROWS_OF_FACTORS = 5_000
 # long.
 _FOR_NETWORKS: tuple[Candidate, ...] = (("diag", 3, None), ("factor", 3, None))
 _MORE_FACTORS: Candidate = ("factor", 3, 20)
-_MANY_COLUMNS = 60
 # Gain in log likelihood of a cell that another candidate than the first must bring.
 _MARGIN_FOR_NETWORKS = 0.1
 _ROWS_TO_CHOOSE = 2_500
@@ -57,13 +56,14 @@ def fit_density(
     if isinstance(density, IncompleteGaussianMixture):
         return _fit(clone(density), encoded, sizes, seed)
     n_numbers = encoded.shape[1] - sum(sizes)
-    many = n_numbers >= _MANY_COLUMNS
+    many = n_numbers >= RECIPE.many_columns
+    few = many or len(encoded) < RECIPE.most_rows_of_factors
     chosen = choose_mixture(
         (*_FOR_NETWORKS, *([_MORE_FACTORS] if many else [])),
         encoded,
         sizes,
         seed,
-        folds=_one_of_five(encoded, sizes, seed),
+        folds=_one_of_five(encoded, sizes, seed) if few else [],
         margin=_MARGIN_FOR_NETWORKS,
         reg_covar=_REG_FOR_NETWORKS,
     )

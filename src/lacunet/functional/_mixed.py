@@ -115,6 +115,11 @@ class MixedComponents(NamedTuple):
 
     def _evidence(self, levels: Cells, gamma: Tensor) -> Tensor:
         """Compute log((p + gamma / L) / (1 + gamma)) of the observed levels, summed."""
+        table = self.level_evidence(gamma)
+        return levels.values.to(table.dtype) @ table.T
+
+    def level_evidence(self, gamma: Tensor) -> Tensor:
+        """Compute log((p + gamma / L) / (1 + gamma)) of each level, (components, *)."""
         wide = wide_dtype(self.log_probabilities)
         noise = gamma.to(wide)
         if gamma.ndim > 0:
@@ -123,8 +128,7 @@ class MixedComponents(NamedTuple):
         counts = noise.new_tensor([size for size in self.sizes for _ in range(size)])
         blurred = (self.log_probabilities.to(wide).exp() + noise / counts) / (1 + noise)
         # An impossible level is next to impossible: its logarithm stays finite.
-        table = blurred.clamp_min(torch.finfo(wide).tiny).log()  # (components, levels)
-        return levels.values.to(wide) @ table.T
+        return blurred.clamp_min(torch.finfo(wide).tiny).log()
 
 
 def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:
@@ -211,7 +215,7 @@ class MixedConditional(ConditionalMixture):
         place, real = padded_groups(sizes, weight.device)
         chances = self.components.probabilities[:, place] * real  # (c, groups, most)
         levels = weight[:, first:][:, place]  # (hidden, groups, most)
-        table = _level_variances(chances.transpose(0, 1), levels.transpose(0, 1))
+        table = level_variances(chances.transpose(0, 1), levels.transpose(0, 1))
         return variance + self._sum_missing(table.to(variance.dtype), pairs)
 
     def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -274,7 +278,7 @@ def padded_groups(
     return starts + ranks.minimum(counts - 1), ranks < counts
 
 
-def _level_variances(probabilities: Tensor, weights: Tensor) -> Tensor:
+def level_variances(probabilities: Tensor, weights: Tensor) -> Tensor:
     """Compute the variance of a level's weight, (groups, c, hidden).
 
     Of probabilities (groups, components, levels) and weights (groups, hidden, levels).

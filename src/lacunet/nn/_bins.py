@@ -7,11 +7,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacunet._validation import check_positive_int, check_rows
+from lacunet._validation import (
+    branch_free,
+    check_levels,
+    check_no_infinity,
+    check_positive_int,
+    check_rows,
+)
 from lacunet.density import MixedMixtureDensity
-from lacunet.functional import Affine
+from lacunet.functional import Affine, level_variances, padded_groups, without_nan
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
-from lacunet.nn._expected import PRUNE, check_prune, expected_map, full_precision
+from lacunet.nn._expected import (
+    PRUNE,
+    check_prune,
+    expected_map,
+    full_precision,
+    touch,
+)
 
 
 class ExpectedBins(nn.Module):
@@ -87,6 +99,8 @@ class ExpectedBins(nn.Module):
     column: Tensor
     rank: Tensor
     places: Tensor
+    starts: Tensor
+    category: Tensor
 
     def __init__(
         self,
@@ -130,6 +144,17 @@ class ExpectedBins(nn.Module):
         self.register_buffer("column", column, persistent=False)
         self.register_buffer("rank", rank, persistent=False)
         self.register_buffer("places", column * most + rank, persistent=False)
+        sizes_of_all = torch.tensor((*bins, *self.sizes), dtype=torch.long)
+        first_places = sizes_of_all.cumsum(0) - sizes_of_all
+        self.register_buffer("starts", first_places, persistent=False)
+        # Takes one-hot categories to their numbers.
+        numbering = torch.block_diag(
+            *(torch.arange(float(size))[:, None] for size in self.sizes)
+        )
+        numbering = (
+            numbering.to(self.weight) if self.sizes else self.weight.new_empty(0)
+        )
+        self.register_buffer("category", numbering, persistent=False)
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -185,17 +210,92 @@ class ExpectedBins(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the expected activation of each row."""
         with full_precision(check_rows(x, self.in_features), self.weight) as rows:
+            if not branch_free():
+                return self._expect(rows)
             known, beyond = self.bins(rows)
-            weight = self.bin_weights()
             return expected_map(
                 known,
                 self.density,
-                Affine(weight, self.bias),
+                Affine(self.bin_weights(), self.bias),
                 self.activation,
                 offset=functional.linear(beyond, self.value_weight),
-                spread=None if self.variance_gradient else Affine(weight.detach()),
-                prune=self.prune,
             )
+
+    def _expect(self, x: Tensor) -> Tensor:
+        """Do the same without one-hot rows: what is observed is looked up in tables."""
+        components = self.density.components
+        place, missing, beyond = self._locate(x)
+        weight = self.bin_weights().T  # (bins and sizes, outputs)
+        # One row more, of zeros, for what is missing.
+        table = functional.pad(weight, (0, 0, 0, 1))
+        base = functional.embedding_bag(place, table, mode="sum") + self.bias
+        base = base + functional.linear(beyond, self.value_weight)
+        incomplete = missing.any(1)
+        rows = incomplete.nonzero()[:, 0]
+        if not len(rows):
+            known: Tensor = self.activation.known(base)
+            return touch(known, self.density)
+        evidence = functional.pad(
+            components.level_evidence(self.density.gamma).T, (0, 0, 0, 1)
+        )
+        seen = functional.embedding_bag(place[rows], evidence, mode="sum")
+        weights = self._class_weights(seen + components.log_weights).to(base.dtype)
+        groups, real = padded_groups(components.sizes, x.device)
+        chances = (components.probabilities[:, groups] * real).transpose(0, 1)
+        of_bins = weight[groups]  # (columns, most, outputs)
+        means = chances @ of_bins  # (columns, classes, outputs)
+        spread = of_bins if self.variance_gradient else of_bins.detach()
+        variances = level_variances(chances, spread.mT)
+        gaps = missing[rows].to(base.dtype)
+        base_of_rows = base[rows]
+        out = torch.zeros_like(base_of_rows)
+        for number in range(weights.shape[1]):
+            some = weights[:, number].nonzero()[:, 0]
+            some_gaps = gaps[some]
+            expected = self.activation(
+                base_of_rows[some] + some_gaps @ means[:, number],
+                some_gaps @ variances[:, number],
+            )
+            out = out.index_add(0, some, weights[some, number, None] * expected)
+        if len(rows) == len(x):
+            return out
+        others = incomplete.logical_not().nonzero()[:, 0]
+        whole = base.new_zeros(base.shape).index_copy(0, rows, out)
+        return whole.index_copy(0, others, self.activation.known(base[others]))
+
+    def _class_weights(self, log_weights: Tensor) -> Tensor:
+        """Return the weights of the classes of each row, 0 where they are left out."""
+        weights = log_weights.softmax(1)
+        if self.prune == 0.0 or weights.shape[1] == 1:
+            return weights
+        small = weights.detach() < self.prune
+        small &= weights.detach() < weights.detach().amax(1, keepdim=True)
+        return log_weights.masked_fill(small, -torch.inf).softmax(1)
+
+    def _locate(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the place of each column's bin or category, and what is missing.
+
+        Places are rows of the table of weights, the last one for missing values:
+        (batch, columns), as is the mask; and values beyond centres, as of ``bins``.
+        """
+        n_numeric = len(self.n_edges)
+        numbers, others = x[:, :n_numeric], x[:, n_numeric:]
+        check_no_infinity(without_nan(numbers))
+        missing = torch.isnan(numbers)
+        rank = torch.empty(numbers.shape, dtype=torch.long, device=x.device)
+        for column, n in enumerate(self.n_edges):
+            edges = self.edges[column, :n].contiguous()
+            rank[:, column] = torch.bucketize(numbers[:, column].contiguous(), edges)
+        rank.masked_fill_(missing, 0)
+        beyond = torch.where(missing, 0.0, numbers - self.centres.gather(1, rank.T).T)
+        if self.sizes:
+            check_levels(x, n_numeric, self.sizes)
+            firsts = (self.starts - len(self.column))[n_numeric:]
+            missing = torch.cat((missing, torch.isnan(others[:, firsts])), 1)
+            category = (others.nan_to_num() @ self.category).round().long()
+            rank = torch.cat((rank, category), 1)
+        place = (rank + self.starts).masked_fill(missing, self.weight.shape[1])
+        return place, missing, beyond
 
     def complete(self, known: Tensor, beyond: Tensor) -> Tensor:
         """Return the activation of rows of which nothing is missing, as of ``bins``."""

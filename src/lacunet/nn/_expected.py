@@ -71,7 +71,7 @@ def expected_map(
 
     rows, others = incomplete_rows(x)
     if rows is not None and rows.shape[0] == 0:
-        return _touch(known(), density)
+        return touch(known(), density)
     try:
         mixture = density.condition(x if rows is None else x.index_select(0, rows))
     except ValueError:
@@ -111,7 +111,7 @@ def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
     return rows, doubtful.logical_not().nonzero()[:, 0] if len(rows) else None
 
 
-def _touch(out: Tensor, density: MixtureDensity) -> Tensor:
+def touch(out: Tensor, density: MixtureDensity) -> Tensor:
     """Let the density, which a complete batch does not need, have gradients of zero.
 
     Processes that train together wait for each other's gradients.
