@@ -1,0 +1,355 @@
+"""Compare the estimators with rivals on 43 tables: ``python -m benchmarks.tables``.
+
+The tables: 16 incomplete ones, described by ``tables/MANIFEST.json`` in the folder that
+the variable LACUNET_DATA names; the paper's 15, as in ``benchmarks.uci``; and four of
+scikit-learn's, each with 30% of its values removed in three ways. All methods are at
+their defaults, on one thread and in the same folds.
+
+Each cell, one method on one fold, is written as soon as it is measured, and is not
+measured again: a run that was killed goes on where it was. Folds of seed 0 are there to
+choose defaults by, those of other seeds to report.
+"""
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from reproduction.datasets import load_dataset
+from scipy.stats import gmean, wilcoxon
+from sklearn import datasets
+from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import lacunet
+from benchmarks import uci
+from benchmarks.cells import score
+from benchmarks.table import format_table
+from benchmarks.table_methods import METHODS, OURS, Method
+from benchmarks.timing import CPU, threads
+from lacunet.missingness import drop_values
+
+OUT = Path("benchmarks/results/tables.jsonl")
+N_FOLDS = 5
+REAL = (
+    "titanic",
+    "hmeq",
+    "support2",
+    "nhefs",
+    "hr_job_change",
+    "soybean",
+    "eucalyptus",
+    "cervical",
+    "pbc",
+    "happiness",
+    "flchain",
+    "polish_bankruptcy_5y",
+    "ames",
+    "loans",
+    "star",
+    "colleges_usnews",
+)
+REMOVED = 0.3
+BUNDLED = tuple(
+    f"{name}-{mechanism}"
+    for name in ("breast_cancer", "wine", "digits", "diabetes")
+    for mechanism in ("mcar", "mar", "mnar")
+)
+GROUPS = {"real": REAL, "paper": uci.SETS, "bundled": BUNDLED}
+TABLES = (*REAL, *uci.SETS, *BUNDLED)
+REGRESSIONS = {"ames", "loans", "star", "colleges_usnews"} | {
+    name for name in BUNDLED if name.startswith("diabetes")
+}
+KEY = ["table", "seed", "fold", "method", "label"]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure the cells that are lacking, and print the summary."""
+    options = make_parser().parse_args(argv)
+    tables = [name for asked in options.tables for name in GROUPS.get(asked, (asked,))]
+    if not options.summary:
+        measure(
+            options.out,
+            tables,
+            choose_methods(options.methods),
+            options.seeds,
+            range(options.folds),
+            options.label[0],
+        )
+    cells = read_cells(options.out)
+    ours = cells["method"] == OURS
+    shown = (
+        cells["table"].isin(tables)
+        & cells["method"].isin(options.methods)
+        & cells["seed"].isin(options.seeds)
+        & (cells["fold"] < options.folds)
+        & (~ours | cells["label"].isin(options.label))
+    )
+    n_cells = options.folds * len(options.seeds)
+    print_summary(cells[shown], tables, n_cells)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    names = [*GROUPS, *TABLES]
+    add("--tables", nargs="+", choices=names, default=list(GROUPS), metavar="NAME")
+    add("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    add("--seeds", nargs="+", type=int, default=[1], help="of the folds; 1 by default")
+    add("--folds", type=int, default=N_FOLDS, help="how many of the five to use")
+    add(
+        "--label",
+        nargs="+",
+        default=[lacunet.__version__],
+        help="what to keep our cells under, the version by default; those of further "
+        "labels are shown beside them",
+    )
+    add("--out", type=Path, default=OUT, metavar="FILE")
+    add("--summary", action="store_true", help="measure nothing, print the summary")
+    return parser
+
+
+def choose_methods(names: Iterable[str]) -> dict[str, Method]:
+    """Return the methods that are installed, and report the others."""
+    for name in names:
+        if not METHODS[name].installed:
+            print(f"{name} is left out: {METHODS[name].module} is not installed.")
+    return {name: METHODS[name] for name in names if METHODS[name].installed}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns to predict from, and the target: classes as 0, 1, ... or floats."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    task: str
+    words: list[str]  # columns of strings
+
+    def folds(self, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        kind = StratifiedKFold if self.task == "Classifier" else KFold
+        folds = kind(N_FOLDS, shuffle=True, random_state=seed)
+        return list(folds.split(self.X, self.y))
+
+
+@cache
+def load_table(name: str) -> Table:
+    if name in REAL:
+        folder = Path(os.environ["LACUNET_DATA"]) / "tables"
+        X = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False)
+        y = X.pop("target").to_numpy()
+    elif name in BUNDLED:
+        base, _, mechanism = name.partition("-")
+        # scikit-learn's default for diabetes is scaled with all rows, test rows too.
+        options = {"scaled": False} if base == "diabetes" else {}
+        complete, y = getattr(datasets, f"load_{base}")(return_X_y=True, **options)
+        complete = complete.astype(np.float64)
+        X = pd.DataFrame(drop_values(complete, REMOVED, mechanism, random_state=0))
+    else:
+        values, y = load_dataset(name, return_X_y=True)
+        values = uci.remove(values, uci.REMOVED) if name in uci.COMPLETE else values
+        X = pd.DataFrame(values)
+    X.columns = X.columns.astype(str)
+    words = [n for n in X if not pd.api.types.is_numeric_dtype(X[n])]
+    if name in REGRESSIONS:
+        return Table(X, y.astype(np.float64), "Regressor", words)
+    return Table(X, np.unique(y, return_inverse=True)[1], "Classifier", words)
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Return the cells of a file; a last line that is only half there is left out."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    scores = ["log_loss", "accuracy", "r2", "rmse", "fit_seconds", "predict_seconds"]
+    cells = pd.DataFrame(map(json.loads, lines), columns=[*KEY, "n_rows", *scores])
+    return cells.drop_duplicates(KEY, keep="last")
+
+
+def measure(
+    path: Path,
+    tables: Iterable[str],
+    methods: dict[str, Method],
+    seeds: Iterable[int],
+    folds: Iterable[int],
+    label: str,
+) -> None:
+    """Append the cells that the file lacks, one by one."""
+    found = read_cells(path)
+    known = set(found[KEY].itertuples(index=False, name=None))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():  # without a last line that is only half there
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+    for seed, (name, method), table, fold in (
+        (seed, item, table, fold)
+        for seed in seeds
+        for item in methods.items()
+        for table in tables
+        for fold in folds
+    ):
+        # Ours are kept by label, so that variants stand beside each other.
+        key = (table, seed, fold, name, label if name == OURS else "")
+        too_long = method.most_rows and len(load_table(table).y) > method.most_rows
+        if key in known or too_long:
+            continue
+        cell = dict(zip(KEY, key, strict=True)) | {"version": method.version}
+        cell |= measure_cell(method, load_table(table), seed, fold)
+        line = json.dumps(cell) + "\n"
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line)
+        print(line, end="", file=sys.stderr, flush=True)
+
+
+def measure_cell(method: Method, table: Table, seed: int, fold: int) -> dict[str, Any]:
+    """Fit on the other folds, predict this one, and return scores and CPU seconds."""
+    train, test = table.folds(seed)[fold]
+    X, y = table.X.iloc[train].reset_index(drop=True), table.y[train]
+    X_test, y_test = table.X.iloc[test].reset_index(drop=True), table.y[test]
+    classifies = table.task == "Classifier"
+    model = method.make(table.task, table.words)
+    with threads(1), warnings.catch_warnings():
+        # At their defaults some warn that they do not converge; the scores show it.
+        warnings.simplefilter("ignore")
+        begin = CPU()
+        model.fit(X, y)
+        fitted = CPU()
+        predict = model.predict_proba if classifies else model.predict
+        predicted = np.asarray(predict(X_test), dtype=np.float64)
+        end = CPU()
+    if classifies:
+        loss, accuracy = score(y_test, predicted)
+        scores = {"log_loss": loss, "accuracy": accuracy}
+    else:
+        rmse = root_mean_squared_error(y_test, predicted)
+        scores = {"r2": r2_score(y_test, predicted), "rmse": rmse}
+    scores |= {"fit_seconds": fitted - begin, "predict_seconds": end - fitted}
+    rounded = {name: float(f"{value:.7g}") for name, value in scores.items()}
+    return {"n_rows": len(y), **rounded}
+
+
+def main_scores(cells: pd.DataFrame, n_cells: int) -> pd.DataFrame:
+    """Return log-loss, or R2 of regressions, by table and method.
+
+    NaN where a method lacks some of the cells of a table.
+    """
+    both = cells["log_loss"].fillna(cells["r2"])
+    by_table = both.groupby([cells["table"], title_of(cells)])
+    whole = by_table.mean().where(by_table.count() == n_cells)
+    return whole.unstack().dropna(how="all").dropna(axis=1, how="all")
+
+
+def title_of(cells: pd.DataFrame) -> pd.Series:
+    """Return what to call the method of each cell; ours have their label."""
+    return (cells["method"] + " " + cells["label"]).str.strip().rename("title")
+
+
+def family(table: str) -> str:
+    """Return a name that tables of the same rows have in common."""
+    for pair in uci.PAIRS:
+        if table in pair:
+            return "/".join(pair)
+    return table.partition("-")[0] + " (bundled)" if table in BUNDLED else table
+
+
+def mean_ranks(scores: pd.DataFrame) -> pd.Series:
+    """Rank methods on each table, and average; tables of the same rows count once."""
+    losses = scores.mul([-1 if t in REGRESSIONS else 1 for t in scores.index], axis=0)
+    return losses.rank(axis=1).groupby(family).mean().mean().sort_values()
+
+
+def print_summary(cells: pd.DataFrame, tables: Sequence[str], n_cells: int) -> None:
+    """Print ranks, scores, times and tests; say which cells are lacking."""
+    scores = main_scores(cells, n_cells)
+    if scores.empty:
+        print("No table is complete yet.")
+        return
+    scores = scores.loc[[name for name in tables if name in scores.index]]
+    real = scores.loc[[name for name in scores.index if name in REAL]]
+    print("\n## Mean ranks by log-loss or R2\n\nTables of the same rows count once.")
+    for title, chosen in (("all", scores), ("the incomplete", real)):
+        print_ranks(f"{title} tables", chosen)
+    print("\n## Each table\n\nLog-loss, of regressions R2; the best with a star.\n")
+    print(markdown(["table", *scores], [score_row(t, scores.loc[t]) for t in scores.T]))
+    print("\n## CPU time, as a multiple of CatBoost's\n")
+    print_times(cells, scores)
+    for title in scores:
+        if title.startswith(OURS) and "catboost" in scores:
+            print_test(title, scores[[title, "catboost"]].dropna())
+    print_lacking(scores)
+
+
+def print_ranks(title: str, scores: pd.DataFrame) -> None:
+    """Print ranks of the methods that have all tables, then of all where they can."""
+    whole = scores.dropna(axis=1)
+    common = scores.dropna(axis=0)
+    rankings = [whole] if whole.shape == scores.shape else [whole, common]
+    for ranked in rankings:
+        if ranked.size:
+            print(f"\nOf {title}, the {len(ranked)} that these methods all have:\n")
+            rows = [[name, f"{rank:.2f}"] for name, rank in mean_ranks(ranked).items()]
+            print(markdown(["method", "mean rank"], rows))
+
+
+def score_row(table: str, row: pd.Series) -> list[str]:
+    best = row.max() if table in REGRESSIONS else row.min()
+    stars = ["*" if value == best else "" for value in row]
+    return [
+        table,
+        *(
+            "-" if np.isnan(v) else f"{v:.4f}{s}"
+            for v, s in zip(row, stars, strict=True)
+        ),
+    ]
+
+
+def print_times(cells: pd.DataFrame, scores: pd.DataFrame) -> None:
+    """Print geometric means over the tables that a method has in common with it."""
+    seconds = ["fit_seconds", "predict_seconds"]
+    means = cells[seconds].groupby([cells["table"], title_of(cells)]).mean().unstack()
+    if "catboost" not in scores:
+        return
+    rows = []
+    for title in scores:
+        common = scores[[title, "catboost"]].dropna().index if title else []
+        both = means.loc[common]
+        ratios = [both[name][title] / both[name]["catboost"] for name in seconds]
+        if len(common):
+            fit, predict = (f"{gmean(ratio):.3g}" for ratio in ratios)
+            largest = f"{ratios[0].max():.3g}"
+            rows.append([title, fit, largest, predict, str(len(common))])
+    print(markdown(["method", "fit", "fit, largest", "predict", "tables"], rows))
+
+
+def print_test(ours: str, scores: pd.DataFrame) -> None:
+    """Compare ours with CatBoost by a signed-rank test over tables."""
+    signs = [1 if table in REGRESSIONS else -1 for table in scores.index]
+    gains = ((scores[ours] - scores["catboost"]) * signs).groupby(family).mean()
+    p_value = wilcoxon(gains).pvalue if gains.any() else 1.0
+    print(
+        f"\n{ours} against CatBoost on {len(gains)} tables: better on "
+        f"{(gains > 0).sum()}, worse on {(gains < 0).sum()}, median gain "
+        f"{gains.median():+.4f}, two-sided Wilcoxon signed-rank test p = {p_value:.3f}"
+    )
+
+
+def print_lacking(scores: pd.DataFrame) -> None:
+    for title in scores:
+        lacking = list(scores.index[scores[title].isna()])
+        if lacking:
+            print(f"\n{title} lacks cells of {len(lacking)}: {', '.join(lacking)}")
+
+
+def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    lines = format_table(header, body, between=" | ").splitlines()
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
