@@ -4,6 +4,7 @@ They take frames as pandas reads them: numbers with NaN, and strings with NaN in
 columns that a maker is given as ``words``. ``task`` is "Classifier" or "Regressor".
 """
 
+import copy
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+from torch.nn.functional import cross_entropy, mse_loss
+
+from benchmarks.rivals import digest_source
 
 OURS = "lacunet"
 
@@ -38,8 +44,11 @@ class Method:
 
     @property
     def version(self) -> str:
-        (name, *_) = metadata.packages_distributions()[self.module]
-        return f"{name} {metadata.version(name)}"
+        module = importlib.import_module(self.module)
+        known = getattr(module, "__version__", None)
+        name = f"{self.module} {known or metadata.version(self.module)}"
+        # Between releases the version is the same, the code is not.
+        return f"{name}, source {digest_source()}" if self.module == OURS else name
 
 
 class Frame(TransformerMixin, BaseEstimator):
@@ -129,6 +138,147 @@ def make_linear(task: str, words: list[str]) -> Any:
     return make_pipeline(encode, StandardScaler(), model)
 
 
+def make_realmlp(task: str, words: list[str]) -> Any:
+    make = getattr(importlib.import_module("pytabkit"), f"RealMLP_TD_{task}")
+    model = make(random_state=0, n_threads=1, device="cpu")
+    return make_pipeline(Frame(words, fill=True), model)
+
+
+def make_tabm(task: str, words: list[str]) -> Any:
+    return make_pipeline(Frame(words, fill=True), TabM(task))
+
+
+class TabM(BaseEstimator):
+    """TabM with piecewise-linear embeddings of the numbers, behind ``Frame``.
+
+    Sizes are the package's defaults. It has no training loop: rates, batches, normal
+    quantiles, and a patience of 16 epochs, here on a fifth of the rows, are those of
+    the example that comes with it. Indicators are categories of two.
+    """
+
+    def __init__(self, task):
+        self.task = task
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> "TabM":
+        classifies = self.task == "Classifier"
+        rows, valid = train_test_split(
+            np.arange(len(X)),
+            test_size=0.2,
+            random_state=0,
+            stratify=y if classifies else None,
+        )
+        self._prepare(X, rows)
+        if classifies:
+            target = torch.tensor(y)
+        else:
+            self.mean_, self.scale_ = y[rows].mean(), y[rows].std()
+            target = torch.tensor((y - self.mean_) / self.scale_).float()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self._train(*self._tensors(X), target, torch.tensor(rows), valid)
+        return self
+
+    def _prepare(self, X: pd.DataFrame, rows: np.ndarray) -> None:
+        """Note which columns are numbers, and the sizes of the others."""
+        train = X.iloc[rows]
+        self.numbers_ = [n for n in X if n[0] == "x" and train[n].nunique() > 1]
+        if self.numbers_:
+            size = min(1000, len(rows))
+            quantiles = QuantileTransformer(
+                n_quantiles=size, output_distribution="normal", random_state=0
+            )
+            self.quantiles_ = quantiles.fit(train[self.numbers_])
+        self.sizes_ = {
+            name: 2 if name[0] == "m" else len(X[name].cat.categories) + 1
+            for name in X
+            if name[0] != "x"
+        }
+
+    def _tensors(self, X: pd.DataFrame) -> tuple[Any, Any]:
+        numbers = kinds = None
+        if self.numbers_:
+            values = self.quantiles_.transform(X[self.numbers_])
+            numbers = torch.tensor(np.asarray(values)).float()
+        if self.sizes_:
+            codes = [
+                X[name].to_numpy(np.int64)
+                if name[0] == "m"
+                else X[name].cat.codes.to_numpy(np.int64) + 1  # 0: missing
+                for name in self.sizes_
+            ]
+            kinds = torch.tensor(np.column_stack(codes))
+        return numbers, kinds
+
+    def _train(self, numbers, kinds, target, rows, valid) -> None:
+        embeddings = None
+        if self.numbers_:
+            rtdl = importlib.import_module("rtdl_num_embeddings")
+            bins = rtdl.compute_bins(numbers[rows], n_bins=min(48, len(rows) - 1))
+            embeddings = rtdl.PiecewiseLinearEmbeddings(
+                bins, 16, activation=False, version="B"
+            )
+        classifies = self.task == "Classifier"
+        self.model_ = importlib.import_module("tabm").TabM.make(
+            n_num_features=len(self.numbers_),
+            cat_cardinalities=list(self.sizes_.values()),
+            d_out=int(target.max()) + 1 if classifies else 1,
+            num_embeddings=embeddings,
+        )
+        optimizer = torch.optim.AdamW(
+            self.model_.parameters(), lr=2e-3, weight_decay=3e-4
+        )
+        best, best_loss, n_since = None, np.inf, 0
+        while n_since < 16:
+            self.model_.train()
+            for batch in rows[torch.randperm(len(rows))].split(256):
+                optimizer.zero_grad()
+                out = self._forward(numbers, kinds, batch)  # (batch, k, outputs)
+                repeated = target[batch].repeat_interleave(out.shape[1])
+                if classifies:
+                    loss = cross_entropy(out.flatten(0, 1), repeated)
+                else:
+                    loss = mse_loss(out.flatten(), repeated)
+                loss.backward()
+                optimizer.step()
+            mean = self._predict(
+                numbers[valid] if self.numbers_ else None,
+                kinds[valid] if self.sizes_ else None,
+            )
+            if classifies:
+                valid_loss = -mean.log()[range(len(valid)), target[valid]].mean().item()
+            else:
+                valid_loss = mse_loss(mean, target[valid]).item()
+            n_since += 1
+            if valid_loss < best_loss:
+                best_loss, n_since = valid_loss, 0
+                best = copy.deepcopy(self.model_.state_dict())
+        self.model_.load_state_dict(best)
+
+    def _forward(self, numbers, kinds, rows):
+        return self.model_(
+            None if numbers is None else numbers[rows],
+            None if kinds is None else kinds[rows],
+        )
+
+    @torch.no_grad()
+    def _predict(self, numbers, kinds):
+        """Average the k predictions: probabilities, or scaled targets."""
+        self.model_.eval()
+        n_rows = len(kinds if numbers is None else numbers)
+        batches = torch.arange(n_rows).split(1024)
+        out = torch.cat([self._forward(numbers, kinds, batch) for batch in batches])
+        if self.task == "Classifier":
+            return out.softmax(-1).mean(1)
+        return out.mean(1).squeeze(-1)
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        return self._predict(*self._tensors(X)).double().numpy()
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        scaled = self._predict(*self._tensors(X)).double().numpy()
+        return scaled * self.scale_ + self.mean_
+
+
 METHODS = {
     OURS: Method("lacunet", "lacunet", make_lacunet),
     "catboost": Method("CatBoost", "catboost", make_catboost),
@@ -136,4 +286,6 @@ METHODS = {
     "hgb": Method("HistGradientBoosting", "sklearn", make_hgb),
     "lightgbm": Method("LightGBM", "lightgbm", make_lightgbm),
     "xgboost": Method("XGBoost", "xgboost", make_xgboost),
+    "tabm": Method("TabM", "tabm", make_tabm),
+    "realmlp": Method("RealMLP", "pytabkit", make_realmlp, most_rows=3000),
 }

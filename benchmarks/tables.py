@@ -93,8 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         & (cells["fold"] < options.folds)
         & (~ours | cells["label"].isin(options.label))
     )
-    n_cells = options.folds * len(options.seeds)
-    print_summary(cells[shown], tables, n_cells)
+    print_summary(whole_seeds(cells[shown], options.folds), tables, options.methods)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -169,7 +168,8 @@ def read_cells(path: Path) -> pd.DataFrame:
     text = path.read_text("utf-8") if path.exists() else ""
     lines = text[: text.rfind("\n") + 1].splitlines()
     scores = ["log_loss", "accuracy", "r2", "rmse", "fit_seconds", "predict_seconds"]
-    cells = pd.DataFrame(map(json.loads, lines), columns=[*KEY, "n_rows", *scores])
+    columns = [*KEY, "version", "n_rows", *scores]
+    cells = pd.DataFrame(map(json.loads, lines), columns=columns)
     return cells.drop_duplicates(KEY, keep="last")
 
 
@@ -234,20 +234,23 @@ def measure_cell(method: Method, table: Table, seed: int, fold: int) -> dict[str
     return {"n_rows": len(y), **rounded}
 
 
-def main_scores(cells: pd.DataFrame, n_cells: int) -> pd.DataFrame:
-    """Return log-loss, or R2 of regressions, by table and method.
+def whole_seeds(cells: pd.DataFrame, n_folds: int) -> pd.DataFrame:
+    """Return the cells of seeds of which all folds are there, with titles.
 
-    NaN where a method lacks some of the cells of a table.
+    The title is the name of the method, with the label of ours.
     """
+    titles = (cells["method"] + " " + cells["label"]).str.strip()
+    cells = cells.assign(title=titles)
+    found = cells.groupby(["table", "title", "seed"])["fold"].transform("count")
+    return cells[found == n_folds]
+
+
+def main_scores(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return mean log-loss, or R2 of regressions, by table and method; NaN if none."""
     both = cells["log_loss"].fillna(cells["r2"])
-    by_table = both.groupby([cells["table"], title_of(cells)])
-    whole = by_table.mean().where(by_table.count() == n_cells)
-    return whole.unstack().dropna(how="all").dropna(axis=1, how="all")
-
-
-def title_of(cells: pd.DataFrame) -> pd.Series:
-    """Return what to call the method of each cell; ours have their label."""
-    return (cells["method"] + " " + cells["label"]).str.strip().rename("title")
+    means = both.groupby([cells["table"], cells["title"]]).mean().unstack()
+    order = [title for name in METHODS for title in means if title.split()[0] == name]
+    return means.loc[[name for name in TABLES if name in means.index], order]
 
 
 def family(table: str) -> str:
@@ -260,90 +263,104 @@ def family(table: str) -> str:
 
 def mean_ranks(scores: pd.DataFrame) -> pd.Series:
     """Rank methods on each table, and average; tables of the same rows count once."""
-    losses = scores.mul([-1 if t in REGRESSIONS else 1 for t in scores.index], axis=0)
-    return losses.rank(axis=1).groupby(family).mean().mean().sort_values()
+    signs = [-1 if table in REGRESSIONS else 1 for table in scores.index]
+    ranks = scores.mul(signs, axis=0).rank(axis=1)
+    return ranks.groupby(family).mean().mean().sort_values()
 
 
-def print_summary(cells: pd.DataFrame, tables: Sequence[str], n_cells: int) -> None:
-    """Print ranks, scores, times and tests; say which cells are lacking."""
-    scores = main_scores(cells, n_cells)
-    if scores.empty:
-        print("No table is complete yet.")
-        return
-    scores = scores.loc[[name for name in tables if name in scores.index]]
-    real = scores.loc[[name for name in scores.index if name in REAL]]
-    print("\n## Mean ranks by log-loss or R2\n\nTables of the same rows count once.")
-    for title, chosen in (("all", scores), ("the incomplete", real)):
-        print_ranks(f"{title} tables", chosen)
-    print("\n## Each table\n\nLog-loss, of regressions R2; the best with a star.\n")
-    print(markdown(["table", *scores], [score_row(t, scores.loc[t]) for t in scores.T]))
-    print("\n## CPU time, as a multiple of CatBoost's\n")
-    print_times(cells, scores)
-    for title in scores:
-        if title.startswith(OURS) and "catboost" in scores:
-            print_test(title, scores[[title, "catboost"]].dropna())
-    print_lacking(scores)
-
-
-def print_ranks(title: str, scores: pd.DataFrame) -> None:
-    """Print ranks of the methods that have all tables, then of all where they can."""
-    whole = scores.dropna(axis=1)
-    common = scores.dropna(axis=0)
-    rankings = [whole] if whole.shape == scores.shape else [whole, common]
-    for ranked in rankings:
-        if ranked.size:
-            print(f"\nOf {title}, the {len(ranked)} that these methods all have:\n")
-            rows = [[name, f"{rank:.2f}"] for name, rank in mean_ranks(ranked).items()]
-            print(markdown(["method", "mean rank"], rows))
-
-
-def score_row(table: str, row: pd.Series) -> list[str]:
-    best = row.max() if table in REGRESSIONS else row.min()
-    stars = ["*" if value == best else "" for value in row]
-    return [
-        table,
-        *(
-            "-" if np.isnan(v) else f"{v:.4f}{s}"
-            for v, s in zip(row, stars, strict=True)
-        ),
-    ]
-
-
-def print_times(cells: pd.DataFrame, scores: pd.DataFrame) -> None:
-    """Print geometric means over the tables that a method has in common with it."""
-    seconds = ["fit_seconds", "predict_seconds"]
-    means = cells[seconds].groupby([cells["table"], title_of(cells)]).mean().unstack()
-    if "catboost" not in scores:
-        return
-    rows = []
-    for title in scores:
-        common = scores[[title, "catboost"]].dropna().index if title else []
-        both = means.loc[common]
-        ratios = [both[name][title] / both[name]["catboost"] for name in seconds]
-        if len(common):
-            fit, predict = (f"{gmean(ratio):.3g}" for ratio in ratios)
-            largest = f"{ratios[0].max():.3g}"
-            rows.append([title, fit, largest, predict, str(len(common))])
-    print(markdown(["method", "fit", "fit, largest", "predict", "tables"], rows))
-
-
-def print_test(ours: str, scores: pd.DataFrame) -> None:
-    """Compare ours with CatBoost by a signed-rank test over tables."""
-    signs = [1 if table in REGRESSIONS else -1 for table in scores.index]
-    gains = ((scores[ours] - scores["catboost"]) * signs).groupby(family).mean()
+def compare_with_catboost(ours: str, scores: pd.DataFrame) -> str:
+    """Return what a signed-rank test over the tables that both have shows."""
+    both = scores[[ours, "catboost"]].dropna()
+    signs = [1 if table in REGRESSIONS else -1 for table in both.index]
+    gains = ((both[ours] - both["catboost"]) * signs).groupby(family).mean()
     p_value = wilcoxon(gains).pvalue if gains.any() else 1.0
-    print(
-        f"\n{ours} against CatBoost on {len(gains)} tables: better on "
+    return (
+        f"{ours} against CatBoost on {len(gains)} tables: better on "
         f"{(gains > 0).sum()}, worse on {(gains < 0).sum()}, median gain "
         f"{gains.median():+.4f}, two-sided Wilcoxon signed-rank test p = {p_value:.3f}"
     )
 
 
-def print_lacking(scores: pd.DataFrame) -> None:
-    for title in scores:
-        lacking = list(scores.index[scores[title].isna()])
+def print_summary(
+    cells: pd.DataFrame, tables: Sequence[str], methods: Sequence[str]
+) -> None:
+    """Print ranks, tests, scores, times, and which cells are lacking."""
+    scores = main_scores(cells)
+    print("\n## Mean ranks by log-loss or R2\n\nTables of the same rows count once.")
+    real = scores[scores.index.isin(REAL)]
+    for title, chosen in (("all", scores), ("the 16 incomplete", real)):
+        # Methods that have all these tables; then all methods on what they all have.
+        rankings = [chosen.dropna(axis=1), chosen.dropna(axis=0)]
+        same = rankings[0].shape == rankings[1].shape
+        for ranked in rankings[:1] if same else rankings:
+            if ranked.size:
+                print(f"\nOn {len(ranked)} of {title} tables:\n")
+                ranks = mean_ranks(ranked).items()
+                rows = [[name, f"{rank:.2f}"] for name, rank in ranks]
+                print(markdown(["method", "mean rank"], rows))
+        for name in chosen if "catboost" in chosen else ():
+            if name.startswith(OURS) and len(chosen[[name, "catboost"]].dropna()):
+                print(f"\n{compare_with_catboost(name, chosen)}")
+    print("\n## Each table\n\nLog-loss, of regressions R2; the best with a star.\n")
+    rows = [score_row(table, row) for table, row in scores.iterrows()]
+    print(markdown(["table", *scores], rows))
+    print_times(cells, scores)
+    print_lacking(cells, tables, methods)
+
+
+def score_row(table: str, row: pd.Series) -> list[str]:
+    best = row.max() if table in REGRESSIONS else row.min()
+    cells = [f"{value:.4f}{'*' if value == best else ' '}" for value in row]
+    return [table, *("-" if cell == "nan " else cell for cell in cells)]
+
+
+def print_times(cells: pd.DataFrame, scores: pd.DataFrame) -> None:
+    """Print seconds of fits, and ratios over the tables shared with CatBoost."""
+    print("\n## CPU seconds of a fit, and ratios to CatBoost's\n")
+    by_table = cells.groupby(["table", "title"])
+    fit, predict = (
+        by_table[name].mean().unstack().reindex_like(scores).where(scores.notna())
+        for name in ("fit_seconds", "predict_seconds")
+    )
+    n_rows = cells.groupby("table")["n_rows"].max()
+    rows = [
+        [table, str(n_rows[table]), *("-" if np.isnan(s) else f"{s:.2f}" for s in row)]
+        for table, row in fit.iterrows()
+    ]
+    print(markdown(["table", "rows", *scores], rows))
+    if "catboost" in scores:
+        rows = []
+        for name in scores:
+            ratio = (fit[name] / fit["catboost"]).dropna()
+            other = (predict[name] / predict["catboost"]).dropna()
+            if len(ratio):
+                values = (gmean(ratio), ratio.max(), gmean(other))
+                rows.append([name, *(f"{v:.3g}" for v in values), str(len(ratio))])
+        print("\nGeometric means over tables:\n")
+        print(markdown(["method", "fit", "largest", "predict", "tables"], rows))
+
+
+def print_lacking(
+    cells: pd.DataFrame, tables: Sequence[str], methods: Sequence[str]
+) -> None:
+    print("\n## Missing cells\n")
+    lines = []
+    seeds = set(cells["seed"])
+    titles = dict.fromkeys(cells["title"])
+    unseen = [name for name in methods if name not in set(cells["method"])]
+    for title in (*titles, *unseen):
+        own = cells[cells["title"] == title]
+        lacking = [name for name in tables if name not in set(own["table"])]
         if lacking:
-            print(f"\n{title} lacks cells of {len(lacking)}: {', '.join(lacking)}")
+            which = ", ".join(lacking) if len(own) else "all"
+            lines.append(f"- {title}: {len(lacking)} tables: {which}")
+        for seed in sorted(seeds):
+            others = set(own["table"]) - set(own.loc[own["seed"] == seed, "table"])
+            if others:
+                lines.append(f"- {title}: seed {seed} of {len(others)} other tables")
+        if len(states := set(own["version"])) > 1:
+            lines.append(f"- {title}: measured with {len(states)} states of the code")
+    print("\n".join(lines) or "None.")
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
