@@ -143,7 +143,9 @@ class Table:
 def load_table(name: str) -> Table:
     if name in REAL:
         folder = Path(os.environ["LACUNET_DATA"]) / "tables"
-        X = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False)
+        # Only empty cells are missing: "None" is a category of ames.
+        missing = {"keep_default_na": False, "na_values": [""]}
+        X = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False, **missing)
         y = X.pop("target").to_numpy()
     elif name in BUNDLED:
         base, _, mechanism = name.partition("-")
