@@ -187,8 +187,10 @@ def measure(
     found = read_cells(path)
     known = set(found[KEY].itertuples(index=False, name=None))
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():  # without a last line that is only half there
-        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+    content = path.read_bytes() if path.exists() else b""
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):  # the last line is only half there
+        os.truncate(path, whole)
     for seed, (name, method), table, fold in (
         (seed, item, table, fold)
         for seed in seeds
