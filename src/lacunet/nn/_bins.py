@@ -248,15 +248,16 @@ class ExpectedBins(nn.Module):
         variances = level_variances(chances, spread.mT)
         gaps = missing[rows].to(base.dtype)
         base_of_rows = base[rows]
-        out = torch.zeros_like(base_of_rows)
-        for number in range(weights.shape[1]):
-            some = weights[:, number].nonzero()[:, 0]
-            some_gaps = gaps[some]
-            expected = self.activation(
-                base_of_rows[some] + some_gaps @ means[:, number],
-                some_gaps @ variances[:, number],
-            )
-            out = out.index_add(0, some, weights[some, number, None] * expected)
+        # Pairs of row and class that have a weight, class by class.
+        number, row = weights.T.nonzero(as_tuple=True)
+        gaps_of_class = gaps[row].split(torch.bincount(number).tolist())
+        expected = self.activation(
+            base_of_rows[row]
+            + torch.cat([g @ means[:, k] for k, g in enumerate(gaps_of_class)]),
+            torch.cat([g @ variances[:, k] for k, g in enumerate(gaps_of_class)]),
+        )
+        weighted = weights[row, number, None] * expected
+        out = torch.zeros_like(base_of_rows).index_add(0, row, weighted)
         if len(rows) == len(x):
             return out
         others = incomplete.logical_not().nonzero()[:, 0]
