@@ -97,7 +97,7 @@ class Plan:
     anneal : float, default=0.0
         When a part gets no better, go back to its best weights and train them on, with
         learning rates that fall to nothing over this fraction of the epochs they took.
-        The patience is then four tenths of the epochs so far, if that is more, and
+        The patience is then three tenths of the epochs so far, if that is more, and
         nothing but annealing is done in the last three tenths of ``max_epochs``.
     warmup : int, default=0
         Steps over which the learning rates rise to what they are.
@@ -332,7 +332,7 @@ class _Loop:
                 patience: float = plan.patience
                 longest = plan.max_epochs
                 if plan.anneal:
-                    patience = max(patience, 0.4 * n_done)
+                    patience = max(patience, 0.3 * n_done)
                     longest = max(1, round(0.7 * longest))
                 stuck = n_done - progress.epoch >= patience
                 if not stuck and n_done < longest:

@@ -329,7 +329,9 @@ def make_plan(parameters: dict[str, Any], n_rows: int, *, anneal: bool = False) 
     """Return how long to train, in which batches, on this number of rows."""
     batch_size, max_epochs = parameters["batch_size"], parameters["max_epochs"]
     if batch_size == "auto":
-        batch_size = RECIPE.batch_size(n_rows)
+        # Others have some thirty steps an epoch, from 64 rows on.
+        few = int(min(512, max(64, 2 ** round(math.log2(n_rows / 32)))))
+        batch_size = RECIPE.batch_size(n_rows) if anneal else few
     n_steps = math.ceil(n_rows / batch_size)
     if max_epochs == "auto":
         max_epochs = RECIPE.epochs(n_steps)
@@ -350,7 +352,7 @@ def make_plan(parameters: dict[str, Any], n_rows: int, *, anneal: bool = False) 
         patience=RECIPE.patience(n_steps),
         tol=0.0,
         anneal=RECIPE.anneal,
-        warmup=RECIPE.warmup,
+        warmup=min(RECIPE.warmup, max_epochs * n_steps // 10),
         validate_every=RECIPE.validate_every(n_steps),
     )
 

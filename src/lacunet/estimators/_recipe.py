@@ -38,7 +38,7 @@ class Recipe:
     n_networks: int = 10  # five of each view: as many as folds
     many_rows: int = 2_000  # from there on networks differ less
     n_networks_of_many: int = 6
-    hidden: tuple[int, ...] = (128, 128)
+    hidden_layer_sizes: tuple[int, ...] = (128, 128)
     dropout: float = 0.15
     # Of the inputs hidden in training. Networks that see values and no bins have all of
     # them: where a target is a function of few columns, hiding these hides it
@@ -48,10 +48,12 @@ class Recipe:
 
     # --- training: a constant learning rate until validation rows get no better, then
     # one that falls to nothing, from the best weights on
-    lr: float = 3e-3
+    # With batches of a tenth of the rows: 0.7% better than 3e-3 with half of them, and
+    # a tenth faster (six tables).
+    lr: float = 4e-3
     weight_decay: float = 1e-2
     anneal: float = 0.5
-    warmup: int = 50
+    warmup: int = 50  # steps, at most a tenth of all
     most_steps: int = 1500  # rounded to epochs, from 8 to 60
     fewest_epochs: int = 8
     most_epochs: int = 60
@@ -60,8 +62,13 @@ class Recipe:
     validation_steps: int = 60  # of an epoch that has a validation of its own
 
     def batch_size(self, n_rows: int) -> int:
-        """Return the rows of a step: some twenty steps an epoch, from 64 to 512."""
-        return int(min(512, max(64, 2 ** round(math.log2(max(1, n_rows) / 20)))))
+        """Return the rows of a step: some ten steps an epoch, of 128 to 512 rows.
+
+        A thousand rows where there are fifty thousand.
+        """
+        if n_rows >= 50_000:
+            return 1024
+        return int(min(512, max(128, 2 ** round(math.log2(max(1, n_rows) / 10)))))
 
     def epochs(self, n_steps: int) -> int:
         """Return the largest number of epochs of so many steps."""

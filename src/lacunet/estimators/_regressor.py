@@ -17,6 +17,7 @@ from lacunet.estimators._checks import (
 )
 from lacunet.estimators._encoding import Indicator
 from lacunet.estimators._fitting import REGRESSION
+from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import repeat_rows
 from lacunet.estimators._saving import AnyPath, check_agreement
 from lacunet.estimators._scaling import Method, TargetScale
@@ -85,8 +86,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         falling, the learning rate falls to nothing from its best weights on, and the
         best of all are kept.
     batch_size : int or "auto", default="auto"
-        Rows of a training step; with "auto" from 64 to 512, by the number of rows.
-    lr : float, default=0.003
+        Rows of a training step; with "auto" from 128 to 1024, by the number of rows.
+    lr : float, default=0.004
         Learning rate of AdamW.
     weight_decay : float, default=0.01
         Weight decay of AdamW on the networks; the density has none.
@@ -153,14 +154,14 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         scale: Method = "auto",
         on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
         missing_columns: Literal["raise", "use"] = "raise",
-        hidden_layer_sizes: tuple[int, ...] = (128, 128),
+        hidden_layer_sizes: tuple[int, ...] = RECIPE.hidden_layer_sizes,
         activation: ActivationLike = "gelu",
-        dropout: float = 0.15,
+        dropout: float = RECIPE.dropout,
         n_networks: int | Literal["auto"] = "auto",
         max_epochs: int | Literal["auto"] = "auto",
         batch_size: int | Literal["auto"] = "auto",
-        lr: float = 3e-3,
-        weight_decay: float = 1e-2,
+        lr: float = RECIPE.lr,
+        weight_decay: float = RECIPE.weight_decay,
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
         propagate: Literal["expectation", "sample"] = "expectation",
