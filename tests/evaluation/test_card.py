@@ -115,5 +115,5 @@ def test_values_that_have_only_an_address_are_shown_by_their_class():
     found = {name: (value, chosen) for name, value, chosen in list_parameters(model)}
     assert found["random_state"] == ("a RandomState", True)
     assert found["density"] == ("IncompleteGaussianMixture(n_components=2)", True)
-    assert found["lr"] == ("0.003", False)
+    assert found["validation_fraction"] == ("0.2", False)
     assert list(found)[:2] == ["density", "random_state"]
