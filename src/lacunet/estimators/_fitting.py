@@ -212,11 +212,11 @@ def _build_bins(
     some = some_rows(rows, setting.seeds(2), RECIPE.rows_of_classes)
     n_edges = tuple(len(column.edges) for column in bins)
     sizes = (*(n + 1 for n in n_edges), *setting.sizes)
-    one_hot = [
-        np.where(np.isnan(x)[:, None], np.nan, np.eye(len(b.centres))[places])
-        for x, b in zip(some.T, bins, strict=False)
-        for places in [np.searchsorted(b.edges, x).clip(max=len(b.edges))]
-    ]
+    one_hot = []
+    for x, (edges, centres) in zip(some.T, bins, strict=False):
+        places = np.searchsorted(edges, x).clip(max=len(edges))  # NaN is put last
+        known = np.eye(len(centres))[places]
+        one_hot.append(np.where(np.isnan(x)[:, None], np.nan, known))
     seen = np.hstack([*one_hot, some[:, setting.n_numeric :]])
     components = fit_classes(seen, sizes, setting.seeds(2))
     density = build_density(

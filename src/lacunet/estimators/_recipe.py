@@ -9,7 +9,8 @@ class Recipe:
     """What estimators do where the user leaves it to them.
 
     "Tables" below are the real incomplete ones that the defaults are chosen on, by mean
-    log-loss or 1 - R² over them, on folds that nothing is reported on.
+    log-loss or 1 - R² over them, on folds that nothing is reported on. Figures are of
+    first trials there; what has none was taken over from others' practice.
     """
 
     # --- numbers
@@ -48,8 +49,8 @@ class Recipe:
 
     # --- training: a constant learning rate until validation rows get no better, then
     # one that falls to nothing, from the best weights on
-    # With batches of a tenth of the rows: 0.7% better than 3e-3 with half of them, and
-    # a tenth faster (six tables).
+    # With batches of a tenth of the rows: 0.7% better than 3e-3 with half of them (six
+    # tables, two folds).
     lr: float = 4e-3
     weight_decay: float = 1e-2
     anneal: float = 0.5

@@ -58,7 +58,7 @@ class ExpectedBins(nn.Module):
         Classes whose weight for a row is smaller are left out for it; 0 is exact.
     variance_gradient : bool, default=True
         Whether gradients flow through the variances of pre-activations. Without them a
-        step of training takes two thirds of the time, and the layer does the same.
+        step of training is faster; what the layer returns is the same.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
     dtype : torch.dtype, optional
