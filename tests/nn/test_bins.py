@@ -52,14 +52,14 @@ def make_layer(activation="gelu", dtype=torch.float64, density=None, **options):
 
 def pre_activation(layer, row):
     """Return what a complete row is mapped to, from the definition."""
-    out = layer.bias + layer.value_weight @ row[:3]
+    out = layer.bias + row[:3] @ layer.value_weight
     start = 0
     for value, edges in zip(row, EDGES, strict=False):
         for place, edge in enumerate(edges):
             # The first weight of a number is not in use: it has no edge below it.
-            out = out + layer.weight[:, start + place + 1] * (value > edge)
+            out = out + layer.weight[start + place + 1] * (value > edge)
         start += len(edges) + 1
-    return out + layer.weight[:, start:] @ row[3:]
+    return out + row[3:] @ layer.weight[start:]
 
 
 def completions(layer, row):
@@ -128,8 +128,8 @@ def test_the_error_of_relu_is_as_stated(n_missing, bound):
         mean, square = layers[0](nothing), layers[2](nothing)
         scale = (0.6 / (square - mean**2).sqrt())[0]
         for layer in layers:
-            layer.weight.mul_(scale[:, None])
-            layer.value_weight.mul_(scale[:, None])
+            layer.weight.mul_(scale)
+            layer.value_weight.mul_(scale)
             layer.bias.mul_(scale)
         probabilities = density.probabilities.view(n_missing, 8)
         drawn = probabilities.multinomial(40_000, replacement=True, generator=generator)

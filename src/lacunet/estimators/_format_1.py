@@ -48,9 +48,9 @@ def _to_steps(
     groups = list(weight[:, :n_bins].split(sizes, 1))
     lowest = [group[:, :1] for group in groups]
     steps = [group.diff(dim=1, prepend=group[:, :1]) for group in groups]
-    tensors[f"{first}.weight"] = torch.cat([*steps, weight[:, n_bins:]], 1)
+    tensors[f"{first}.weight"] = torch.cat([*steps, weight[:, n_bins:]], 1).T
     tensors[f"{first}.bias"] = tensors[f"{first}.bias"] + torch.cat(lowest, 1).sum(1)
-    tensors[f"{first}.value_weight"] = weight.new_zeros(len(weight), len(sizes))
+    tensors[f"{first}.value_weight"] = weight.new_zeros(len(sizes), len(weight))
     # One more bin than edges in each row, and centres that no weight makes use of.
     last = edges.new_full((len(edges), 1), torch.inf)
     tensors[f"{first}.edges"] = torch.cat([edges, last], 1)

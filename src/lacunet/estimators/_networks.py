@@ -191,7 +191,8 @@ class BodyShape:
         if n_skip:
             with torch.no_grad():
                 for parameter in first.parameters(recurse=False):
-                    parameter[n_units:] = 0.0
+                    axis = 0 if n_edges is None else -1
+                    parameter.narrow(axis, n_units, n_skip).zero_()
         return NetworkEnsemble(
             first,
             n_networks,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from numpy.polynomial import hermite_e
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from lacunet._validation import branch_free
@@ -596,10 +597,65 @@ def expected_gelu(mean: Tensor, variance: Tensor) -> Tensor:
     >>> expected_gelu(torch.tensor([1.0]), torch.zeros(1))
     tensor([0.8413])
     """
+    if (
+        not branch_free()
+        and mean.dtype == variance.dtype == torch.float32
+        and mean.device.type == "cpu"
+        and mean.shape == variance.shape
+        and not (variance.requires_grad and torch.is_grad_enabled())
+    ):
+        if mean.requires_grad and torch.is_grad_enabled():
+            out: Tensor = _FastGelu.apply(mean, variance)  # type: ignore[no-untyped-call]
+            return out
+        return _fast_gelu(mean, variance)
     variance = variance.clamp_min(0.0)
     std = torch.sqrt(1.0 + variance)
     z = mean / std
     return mean * normal_cdf(z) + variance / std * normal_pdf(z)
+
+
+class _FastGelu(torch.autograd.Function):
+    """The same in single precision, with its derivative by the mean alone."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, variance: Tensor) -> Tensor:
+        slope = torch.empty_like(mean, memory_format=torch.contiguous_format)
+        out = _fast_gelu(mean, variance, slope)
+        ctx.save_for_backward(slope)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (slope,) = ctx.saved_tensors
+        return grads[0] * slope, None
+
+
+def _fast_gelu(mean: Tensor, variance: Tensor, slope: Tensor | None = None) -> Tensor:
+    """Return the expectation, and write its derivative by the mean into ``slope``.
+
+    A sixth of the time of the formula with its gradient: a block that stays in the
+    cache at a time, in place, and by the faster of torch's functions.
+    """
+    out = torch.empty_like(mean, memory_format=torch.contiguous_format)
+    flat = [t.reshape(-1).split(_BLOCK) for t in (mean, variance, out)]
+    slopes = flat[2] if slope is None else slope.view(-1).split(_BLOCK)
+    for m, v, result, derivative in zip(*flat, slopes, strict=True):
+        inverse = v.clamp_min(0.0).add_(1.0).rsqrt_()  # of the standard deviation
+        z = m * inverse
+        pdf = (z * z).mul_(-0.5 / math.log(2.0)).exp2_().mul_(_PDF_AT_0)
+        cdf = (z * math.sqrt(0.5)).erf_().add_(1.0).mul_(0.5)
+        torch.mul(m, cdf, out=result)
+        square = inverse * inverse
+        if slope is not None:
+            torch.addcmul(cdf, z.mul_(square), pdf, out=derivative)
+        # v / sqrt(1 + v) = (1 - 1 / (1 + v)) * sqrt(1 + v)
+        result.addcmul_(square.neg_().add_(1.0).div_(inverse), pdf)
+    return out
+
+
+_BLOCK = 2**16
+_PDF_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 
 def expected_erf(mean: Tensor, variance: Tensor) -> Tensor:

@@ -66,10 +66,10 @@ class ExpectedBins(nn.Module):
 
     Attributes
     ----------
-    weight : Parameter of shape (out_features, sum of bins and sizes)
+    weight : Parameter of shape (sum of bins and sizes, out_features)
         Of the edges, and of the categories. The first bin of a number has no edge below
-        it, and no use for its weight.
-    value_weight : Parameter of shape (out_features, numeric columns)
+        it, and no use for its weight. Rows are looked up, as those of an embedding.
+    value_weight : Parameter of shape (numeric columns, out_features)
     bias : Parameter of shape (out_features,)
     edges, centres : Tensor of shape (numeric columns, most bins)
         Upper ends of the bins, the last of them infinite, and the means of what is in
@@ -100,6 +100,7 @@ class ExpectedBins(nn.Module):
     rank: Tensor
     places: Tensor
     starts: Tensor
+    below: Tensor
     category: Tensor
 
     def __init__(
@@ -128,46 +129,48 @@ class ExpectedBins(nn.Module):
         self.in_features = len(bins) + sum(self.sizes)
         n_numeric, most = len(bins), max(bins, default=1)
         width = sum(bins) + sum(self.sizes)
-        self.weight = nn.Parameter(torch.empty(out_features, width, dtype=dtype))
+        self.weight = nn.Parameter(torch.empty(width, out_features, dtype=dtype))
         self.value_weight = nn.Parameter(
-            torch.empty(out_features, n_numeric, dtype=dtype)
+            torch.empty(n_numeric, out_features, dtype=dtype)
         )
         self.bias = nn.Parameter(torch.empty(out_features, dtype=dtype))
         edges = torch.full((n_numeric, most), math.inf, dtype=dtype)
         self.register_buffer("edges", edges)
         self.register_buffer("centres", torch.zeros(n_numeric, most, dtype=dtype))
-        # Column and rank of each bin, and its place in a table of (columns, most bins).
+        # The table of weights has as many rows for each number, then the categories.
         counts = torch.tensor(bins, dtype=torch.long)
         column = torch.arange(n_numeric).repeat_interleave(counts)
-        starts = (counts.cumsum(0) - counts).repeat_interleave(counts)
-        rank = torch.arange(len(column)) - starts
-        self.register_buffer("column", column, persistent=False)
-        self.register_buffer("rank", rank, persistent=False)
-        self.register_buffer("places", column * most + rank, persistent=False)
-        sizes_of_all = torch.tensor((*bins, *self.sizes), dtype=torch.long)
-        first_places = sizes_of_all.cumsum(0) - sizes_of_all
-        self.register_buffer("starts", first_places, persistent=False)
-        # Takes one-hot categories to their numbers.
-        numbering = torch.block_diag(
-            *(torch.arange(float(size))[:, None] for size in self.sizes)
-        )
-        numbering = (
-            numbering.to(self.weight) if self.sizes else self.weight.new_empty(0)
-        )
-        self.register_buffer("category", numbering, persistent=False)
+        before = (counts.cumsum(0) - counts).repeat_interleave(counts)
+        rank = torch.arange(len(column)) - before
+        categories = torch.tensor(self.sizes, dtype=torch.long)
+        firsts = n_numeric * most + categories.cumsum(0) - categories
+        last = torch.arange(sum(self.sizes)) + n_numeric * most
+        constants = {
+            "column": column,  # of each bin of a number
+            "rank": rank,  # of each bin among those of its number
+            "places": torch.cat((column * most + rank, last)),  # in the table
+            "starts": torch.cat((torch.arange(n_numeric) * most, firsts)),
+            # Bin t has the steps 1 to t. Takes one-hot categories to their numbers.
+            "below": torch.ones(most, most).tril().index_fill(1, torch.tensor(0), 0),
+            "category": torch.block_diag(
+                *(torch.arange(float(size))[:, None] for size in self.sizes)
+            ),
+        }
+        for name, constant in constants.items():
+            if constant.is_floating_point():
+                constant = constant.to(self.weight)  # noqa: PLW2901
+            self.register_buffer(name, constant, persistent=False)
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Start as ``torch.nn.Linear`` does; all steps of a column make one weight."""
         n_columns = len(self.n_edges) + len(self.sizes)
         bound = 1 / math.sqrt(max(1, n_columns))
-        nn.init.uniform_(self.value_weight, -bound, bound, generator=generator)
-        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        nn.init.uniform_(self.bias, -bound, bound, generator=generator)
-        n_bins = len(self.column)
+        for parameter in (self.value_weight, self.weight, self.bias):
+            nn.init.uniform_(parameter, -bound, bound, generator=generator)
         counts = self.weight.new_tensor([n + 1 for n in self.n_edges])
         with torch.no_grad():
-            self.weight[:, :n_bins] /= counts.sqrt()[self.column]
+            self.weight[: len(self.column)] /= counts.sqrt()[self.column, None]
 
     def set_bins(
         self, edges: Sequence[Sequence[float]], centres: Sequence[Sequence[float]]
@@ -216,45 +219,41 @@ class ExpectedBins(nn.Module):
             return expected_map(
                 known,
                 self.density,
-                Affine(self.bin_weights(), self.bias),
+                Affine(self._table()[0].index_select(0, self.places).T, self.bias),
                 self.activation,
-                offset=functional.linear(beyond, self.value_weight),
+                offset=beyond @ self.value_weight,
             )
 
     def _expect(self, x: Tensor) -> Tensor:
-        """Do the same without one-hot rows: what is observed is looked up in tables."""
+        """Do the same without one-hot rows: observed bins are looked up in a table."""
         components = self.density.components
         place, missing, beyond = self._locate(x)
-        weight = self.bin_weights().T  # (bins and sizes, outputs)
-        # One row more, of zeros, for what is missing.
-        table = functional.pad(weight, (0, 0, 0, 1))
+        table, of_bins = self._table()
+        # The last row of the table, of zeros, is for what is missing.
         base = functional.embedding_bag(place, table, mode="sum") + self.bias
-        base = base + functional.linear(beyond, self.value_weight)
+        base = torch.addmm(base, beyond, self.value_weight)
         incomplete = missing.any(1)
         rows = incomplete.nonzero()[:, 0]
         if not len(rows):
             known: Tensor = self.activation.known(base)
             return touch(known, self.density)
-        evidence = functional.pad(
-            components.level_evidence(self.density.gamma).T, (0, 0, 0, 1)
+        evidence = components.level_evidence(self.density.gamma).T
+        evidence = evidence.new_zeros(len(table), evidence.shape[1]).index_copy(
+            0, self.places, evidence
         )
         seen = functional.embedding_bag(place[rows], evidence, mode="sum")
         weights = self._class_weights(seen + components.log_weights).to(base.dtype)
-        groups, real = padded_groups(components.sizes, x.device)
-        chances = (components.probabilities[:, groups] * real).transpose(0, 1)
-        of_bins = weight[groups]  # (columns, most, outputs)
-        means = chances @ of_bins  # (columns, classes, outputs)
-        spread = of_bins if self.variance_gradient else of_bins.detach()
-        variances = level_variances(chances, spread.mT)
+        means, variances = self._moments(table, of_bins)
         gaps = missing[rows].to(base.dtype)
-        base_of_rows = base[rows]
+        base_of_rows = base if len(rows) == len(x) else base[rows]
         # Pairs of row and class that have a weight, class by class.
         number, row = weights.T.nonzero(as_tuple=True)
-        gaps_of_class = gaps[row].split(torch.bincount(number).tolist())
+        counts = torch.bincount(number, minlength=weights.shape[1]).tolist()
+        gaps_of_class = gaps.index_select(0, row).split(counts)
         expected = self.activation(
-            base_of_rows[row]
-            + torch.cat([g @ means[:, k] for k, g in enumerate(gaps_of_class)]),
-            torch.cat([g @ variances[:, k] for k, g in enumerate(gaps_of_class)]),
+            base_of_rows.index_select(0, row)
+            + torch.cat([g @ means[k] for k, g in enumerate(gaps_of_class)]),
+            torch.cat([g @ variances[k] for k, g in enumerate(gaps_of_class)]),
         )
         weighted = weights[row, number, None] * expected
         out = torch.zeros_like(base_of_rows).index_add(0, row, weighted)
@@ -263,6 +262,56 @@ class ExpectedBins(nn.Module):
         others = incomplete.logical_not().nonzero()[:, 0]
         whole = base.new_zeros(base.shape).index_copy(0, rows, out)
         return whole.index_copy(0, others, self.activation.known(base[others]))
+
+    def _moments(self, table: Tensor, of_bins: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of a missing column's part given the class.
+
+        (classes, columns, outputs): of numbers and categories.
+        """
+        n_bins = len(self.column)
+        probabilities = self.density.components.probabilities  # (classes, bins)
+        n_classes, means, variances = len(probabilities), [], []
+        if self.n_edges:
+            chances = probabilities.new_zeros(n_classes, of_bins[..., 0].numel())
+            chances = chances.index_copy(
+                1, self.places[:n_bins], probabilities[:, :n_bins]
+            )
+            chances = chances.view(n_classes, *of_bins.shape[:2]).transpose(0, 1)
+            means.append(chances @ of_bins)
+            spread = of_bins if self.variance_gradient else of_bins.detach()
+            variances.append(level_variances(chances, spread.mT))
+        if self.sizes:
+            groups, real = padded_groups(self.sizes, table.device)
+            chances = (probabilities[:, n_bins + groups] * real).transpose(0, 1)
+            places = self.starts[len(self.n_edges)] + groups
+            weights = table.index_select(0, places.flatten())
+            weights = weights.view(*groups.shape, -1)  # (columns, most, outputs)
+            means.append(chances @ weights)
+            spread = weights if self.variance_gradient else weights.detach()
+            variances.append(level_variances(chances, spread.mT))
+        of_columns = [torch.cat(parts).transpose(0, 1) for parts in (means, variances)]
+        return of_columns[0].contiguous(), of_columns[1].contiguous()
+
+    def _table(self) -> tuple[Tensor, Tensor]:
+        """Return the weight of each bin and category, and zeros, (places + 1, outputs).
+
+        Those of a number add up from edge to edge, and hold its value at the centre;
+        once more as (numeric columns, most bins, outputs).
+        """
+        n_bins, shape = len(self.column), self.edges.shape
+        steps = self.weight[:n_bins]
+        if n_bins < shape.numel():
+            steps = steps.new_zeros(shape.numel(), self.out_features).index_copy(
+                0, self.places[:n_bins], steps
+            )
+        at_centres = self.centres[..., None] * self.value_weight[:, None]
+        of_bins = torch.baddbmm(
+            at_centres,
+            self.below.expand(len(self.n_edges), -1, -1),
+            steps.view(*shape, self.out_features),
+        )
+        zeros = steps.new_zeros(1, self.out_features)
+        return torch.cat((of_bins.flatten(0, 1), self.weight[n_bins:], zeros)), of_bins
 
     def _class_weights(self, log_weights: Tensor) -> Tensor:
         """Return the weights of the classes of each row, 0 where they are left out."""
@@ -283,25 +332,25 @@ class ExpectedBins(nn.Module):
         numbers, others = x[:, :n_numeric], x[:, n_numeric:]
         check_no_infinity(without_nan(numbers))
         missing = torch.isnan(numbers)
-        rank = torch.empty(numbers.shape, dtype=torch.long, device=x.device)
-        for column, n in enumerate(self.n_edges):
-            edges = self.edges[column, :n].contiguous()
-            rank[:, column] = torch.bucketize(numbers[:, column].contiguous(), edges)
-        rank.masked_fill_(missing, 0)
+        # Of each number the edges below it; NaN exceeds all of them.
+        rank = torch.searchsorted(self.edges, numbers.T.contiguous()).T
+        rank = rank.masked_fill(missing, 0)
         beyond = torch.where(missing, 0.0, numbers - self.centres.gather(1, rank.T).T)
         if self.sizes:
             check_levels(x, n_numeric, self.sizes)
-            firsts = (self.starts - len(self.column))[n_numeric:]
+            firsts = (self.starts - self.edges.numel())[n_numeric:]
             missing = torch.cat((missing, torch.isnan(others[:, firsts])), 1)
             category = (others.nan_to_num() @ self.category).round().long()
             rank = torch.cat((rank, category), 1)
-        place = (rank + self.starts).masked_fill(missing, self.weight.shape[1])
+        n_places = self.edges.numel() + others.shape[1]
+        place = (rank + self.starts).masked_fill(missing, n_places)
         return place, missing, beyond
 
     def complete(self, known: Tensor, beyond: Tensor) -> Tensor:
         """Return the activation of rows of which nothing is missing, as of ``bins``."""
-        mapped = functional.linear(known, self.bin_weights(), self.bias)
-        mapped = mapped + functional.linear(beyond, self.value_weight)
+        weight = self._table()[0].index_select(0, self.places)
+        mapped = torch.addmm(self.bias, known, weight)
+        mapped = torch.addmm(mapped, beyond, self.value_weight)
         out: Tensor = self.activation.known(mapped)
         return out
 
@@ -327,23 +376,6 @@ class ExpectedBins(nn.Module):
         centre = self.centres.gather(1, rank.T).T
         beyond = torch.where(missing, 0.0, numbers - centre)
         return torch.cat((one_hot, others), 1), beyond
-
-    def bin_weights(self) -> Tensor:
-        """Return the weight of each bin and category, (out_features, bins and sizes).
-
-        Those of a number add up from edge to edge, and hold its value at the centre.
-        """
-        n_numeric, n_bins = len(self.n_edges), len(self.column)
-        if not n_numeric:
-            return self.weight
-        shape = (self.out_features, *self.edges.shape)
-        steps = self.weight[:, :n_bins] * (self.rank > 0)
-        table = steps.new_zeros(shape).flatten(1).index_copy(1, self.places, steps)
-        table = (
-            table.view(shape).cumsum(2) + self.value_weight[..., None] * self.centres
-        )
-        of_bins = table.flatten(1).index_select(1, self.places)
-        return torch.cat((of_bins, self.weight[:, n_bins:]), 1)
 
     def extra_repr(self) -> str:  # noqa: D102
         return (
