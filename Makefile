@@ -10,7 +10,7 @@ NUMERIC_TESTS := $(addprefix tests/,functional density nn estimators baselines)
 OLD_KERNELS := OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-kernels check format bench bench-estimators results docs
+.PHONY: help demo reproduce test test-kernels check format bench bench-estimators bench-speed results docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,12 +41,16 @@ format: $(ENV) ## format the code and fix what the linter can fix
 	$(BIN)/ruff check --fix --exit-zero .
 	$(BIN)/ruff format .
 
-bench: $(ENV) ## measure speed and memory; prints a table
+bench: $(ENV) ## measure speed and memory of the core; prints a table
 	$(BIN)/python -m benchmarks.run
 
-bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names a local data folder
+bench-estimators: $(ENV) ## compare the estimators with others; LACUNET_DATA names the data folder
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,reproduction]"
-	$(BIN)/python -m benchmarks.estimators
+	$(BIN)/python -m benchmarks.tables
+
+bench-speed: $(ENV) ## measure fits and predictions of 1,000 to 100,000 rows beside boosted trees
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[boosting,reproduction]"
+	$(BIN)/python -m benchmarks.speed
 
 results: $(ENV) ## make docs/results.md of the committed results
 	$(BIN)/python -m reproduction report -o docs/results.md --force

@@ -19,8 +19,7 @@ from reproduction.tables import NATURAL_COLUMNS, RIVALS
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_info
 
-from benchmarks.estimators import write_part
-from benchmarks.table import format_table
+from benchmarks.table import format_table, write_part
 from benchmarks.timing import threads
 from lacunet.missingness import drop_patch
 

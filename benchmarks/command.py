@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.estimators import write_part
+from benchmarks.table import write_part
 from lacunet.baselines import BoostedClassifier
 from lacunet.tables import FileFormat, open_table, predict_rows, write_rows
 

@@ -18,8 +18,7 @@ from reproduction.autoencoders import (
 from reproduction.protocols import Images, load_images
 from reproduction.tables import ERRORS, TABLE_1
 
-from benchmarks.cells import write_whole
-from benchmarks.table import describe_machine, format_table
+from benchmarks.table import describe_machine, format_table, write_whole
 from benchmarks.timing import CPU, threads
 from lacunet.density import IncompleteGaussianMixture
 

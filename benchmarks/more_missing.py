@@ -39,8 +39,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import resample
 
-from benchmarks.cells import score
-from benchmarks.rivals import digest_source
+from benchmarks.table import append_line, digest_source, read_lines, score
 from benchmarks.timing import threads
 from lacunet import LacunetClassifier, LacunetRegressor
 from lacunet.baselines import BoostedClassifier, BoostedRegressor, mean_indicator
@@ -102,23 +101,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not (options.tables / "MANIFEST.json").exists():
         print("Bundled sets only: no folder of tables was found.", file=sys.stderr)
         names = [name for name in names if name in BUNDLED]
-    done = {key for key in read(options.out) if key[-1] not in options.again}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    done = {k for k in read_lines(options.out, KEY) if k[-1] not in options.again}
     # A run that is cut short has all sets with fewer seeds.
     for seed, name in itertools.product(range(options.seeds), names):
         data = load(name, options.tables)
         for line in measure(data, seed, methods, done, quick=options.quick):
-            with options.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            print(*line.values(), file=sys.stderr, flush=True)
-    print(summarise(pd.DataFrame(read(options.out).values())))
-
-
-def read(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the lines of a file of results by their keys; the last one counts."""
-    text = path.read_text("utf-8") if path.exists() else ""
-    lines = [json.loads(line) for line in text.splitlines()]
-    return {tuple(line[name] for name in KEY): line for line in lines}
+            append_line(options.out, line)
+    print(summarise(pd.DataFrame(read_lines(options.out, KEY).values())))
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from reproduction.datasets import load_dataset
 from reproduction.protocols import Table, split_rows
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from benchmarks.cells import write_whole
-from benchmarks.table import format_table
+from benchmarks.table import format_table, write_whole
 from benchmarks.timing import CPU, threads
 
 OUT = Path("benchmarks/results/seizures.json")
@@ -71,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         write_whole(options.out, json.dumps(report, indent=2) + "\n")
         print(setting.name, report[setting.name], flush=True)
     body = [
-        [name, f"{row['held_back']:.3f}", f"{row['test']:.3f}", f"{row['cpu']:.0f}"]
+        [name, f"{row['validation']:.3f}", f"{row['test']:.3f}", f"{row['cpu']:.0f}"]
         for name, row in report.items()
     ]
     print(format_table(["setting", "validation", "test", "CPU s"], body))
@@ -104,7 +103,7 @@ def train(setting: Setting, epochs: int) -> dict[str, Any]:
             return float((model(X[chosen]).argmax(1) == labels[chosen]).float().mean())
 
     return {
-        "held_back": round(accuracy(train[validation]), 4),
+        "validation": round(accuracy(train[validation]), 4),
         "test": round(accuracy(test), 4),
         "epochs": epochs,
         "cpu": round(seconds, 1),

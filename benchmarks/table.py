@@ -1,11 +1,28 @@
-"""Rows of results, the table they are printed as, and what they were measured with."""
+"""What benchmarks share: scores, rows of results, printed tables, files of results."""
 
+import hashlib
+import json
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from sklearn.metrics import log_loss
+
+import lacunet
+
+
+def score(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
+    """Return log-loss and accuracy; classes are 0, 1, ..."""
+    exact = np.asarray(probabilities, dtype=np.float64)
+    exact = exact / exact.sum(1, keepdims=True)  # some give single precision
+    loss = log_loss(y, exact, labels=np.arange(exact.shape[1]))
+    return float(loss), float((exact.argmax(1) == y).mean())
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,12 @@ def format_table(
     return "\n".join(line.rstrip() for line in lines)
 
 
+def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Align columns in Markdown."""
+    lines = format_table(header, body, between=" | ").splitlines()
+    return "\n".join(f"| {line} |" for line in lines)
+
+
 def main_table(rows: Sequence[Row]) -> str:
     """Format a line a case, in Markdown, without the columns that are empty."""
     header = ("case", "reference", "ours", "exact", "old way", "to reach", "")
@@ -81,8 +104,7 @@ def main_table(rows: Sequence[Row]) -> str:
     columns = zip(header, *body, strict=True)
     measured = [column for column in columns if set(column[1:]) != {"-"}]
     header, *body = zip(*measured, strict=True)
-    lines = format_table(header, body, between=" | ").splitlines()
-    return "\n".join(f"| {line} |" for line in lines)
+    return markdown(header, body)
 
 
 def details(rows: Sequence[Row]) -> str:
@@ -111,3 +133,48 @@ def describe_machine() -> dict[str, str]:
         "system": platform.system(),
         "processor": model,
     }
+
+
+@cache
+def digest_source() -> str:
+    """Return a short digest of the code of lacunet."""
+    folder = Path(lacunet.__file__).parent
+    content = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.py")))
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
+def write_part(part: str, content: dict[str, Any], path: Path) -> None:
+    """Put the results of a part into a file, beside those of the others."""
+    report = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    name = part.replace("-", "_")
+    report[name] = {"measured_with": describe_machine(), **content}
+    write_whole(path, json.dumps(report, indent=2) + "\n")
+
+
+def read_lines(path: Path, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return lines of JSON by their keys; of several with the same, the last counts.
+
+    A last line that is only half there, as its writer was killed, is left out.
+    """
+    text = path.read_text("utf-8") if path.exists() else ""
+    lines = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
+    return {tuple(line[name] for name in key): line for line in lines}
+
+
+def append_line(path: Path, line: dict[str, Any]) -> None:
+    """Append a line of JSON, in place of one that is only half there, and print it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = path.read_bytes() if path.exists() else b""
+    if not content.endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    print(json.dumps(line), file=sys.stderr, flush=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".new")
+    beside.write_text(text, "utf-8")
+    beside.replace(path)

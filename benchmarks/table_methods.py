@@ -7,6 +7,7 @@ columns that a maker is given as ``words``. ``task`` is "Classifier" or "Regress
 import copy
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -20,11 +21,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 from torch.nn.functional import cross_entropy, mse_loss
 
-from benchmarks.rivals import digest_source
+from benchmarks.table import digest_source
 
 OURS = "lacunet"
 
@@ -37,6 +39,7 @@ class Method:
     module: str
     make: Callable[[str, list[str]], Any]
     most_rows: int | None = None  # of the tables that it is measured on
+    change: Callable[[], AbstractContextManager[Any]] = nullcontext  # while it runs
 
     @property
     def installed(self) -> bool:
@@ -130,11 +133,20 @@ def make_xgboost(task: str, words: list[str]) -> Any:
 
 
 def make_linear(task: str, words: list[str]) -> Any:
+    model = LogisticRegression() if task == "Classifier" else RidgeCV()
+    return make_filled(model, words)
+
+
+def make_mlp(task: str, words: list[str]) -> Any:
+    make = MLPClassifier if task == "Classifier" else MLPRegressor
+    return make_filled(make(random_state=0), words)
+
+
+def make_filled(model: Any, words: list[str]) -> Any:
     encode = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), words),
         remainder=SimpleImputer(add_indicator=True),
     )
-    model = LogisticRegression() if task == "Classifier" else RidgeCV()
     return make_pipeline(encode, StandardScaler(), model)
 
 
@@ -288,4 +300,5 @@ METHODS = {
     "xgboost": Method("XGBoost", "xgboost", make_xgboost),
     "tabm": Method("TabM", "tabm", make_tabm),
     "realmlp": Method("RealMLP", "pytabkit", make_realmlp, most_rows=3000),
+    "mlp": Method("mean + indicator, MLP", "sklearn", make_mlp),
 }

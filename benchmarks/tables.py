@@ -1,23 +1,25 @@
 """Compare the estimators with rivals on 43 tables: ``python -m benchmarks.tables``.
 
 The tables: 16 incomplete ones, described by ``tables/MANIFEST.json`` in the folder that
-the variable LACUNET_DATA names; the paper's 15, as in ``benchmarks.uci``; and four of
-scikit-learn's, each with 30% of its values removed in three ways. All methods are at
-their defaults, on one thread and in the same folds.
+the variable LACUNET_DATA names; the paper's 15, seven of them incomplete, the others
+with half of their values removed; and four of scikit-learn's, each with 30% of its
+values removed in three ways. All methods are at their defaults, on one thread and in
+the same folds. The group "seizures" is one large table with values removed, split by
+recordings or by rows: ``--tables seizures --methods lacunet mlp hgb --folds 1``.
 
 Each cell, one method on one fold, is written as soon as it is measured, and is not
 measured again: a run that was killed goes on where it was. Folds of seed 0 are there to
-choose defaults by, those of other seeds to report.
+choose defaults by, those of other seeds to report. ``--methods lacunet --without`` is a
+run of ablations: ours with one part of the recipe left out, each beside the whole.
 """
 
 import argparse
-import json
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,16 @@ from reproduction.datasets import load_dataset
 from scipy.stats import gmean, wilcoxon
 from sklearn import datasets
 from sklearn.metrics import r2_score, root_mean_squared_error
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    KFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 import lacunet
-from benchmarks import uci
-from benchmarks.cells import score
-from benchmarks.table import format_table
+from benchmarks.ablations import WITHOUT
+from benchmarks.table import append_line, markdown, read_lines, score
 from benchmarks.table_methods import METHODS, OURS, Method
 from benchmarks.timing import CPU, threads
 from lacunet.missingness import drop_values
@@ -57,14 +63,41 @@ REAL = (
     "star",
     "colleges_usnews",
 )
-REMOVED = 0.3
+NATURAL = (
+    "bands",
+    "kidney_disease",
+    "hepatitis",
+    "horse",
+    "mammographics",
+    "pima",
+    "winconsin",
+)
+COMPLETE = (
+    "australian",
+    "bank",
+    "breast_cancer",
+    "crashes",
+    "diabetes",
+    "fourclass",
+    "heart",
+    "liver_disorders",
+)
+# The same rows twice, or nearly: one vote each.
+PAIRS = (("pima", "diabetes"), ("winconsin", "breast_cancer"))
 BUNDLED = tuple(
     f"{name}-{mechanism}"
     for name in ("breast_cancer", "wine", "digits", "diabetes")
     for mechanism in ("mcar", "mar", "mnar")
 )
-GROUPS = {"real": REAL, "paper": uci.SETS, "bundled": BUNDLED}
-TABLES = (*REAL, *uci.SETS, *BUNDLED)
+SEIZURES = tuple(
+    f"esr-{kind}-{percentage}"
+    for kind in ("recordings", "rows")
+    for percentage in (25, 50, 75, 90)
+)
+GROUPS = {"real": REAL, "paper": (*NATURAL, *COMPLETE), "bundled": BUNDLED}
+DEFAULT_GROUPS = list(GROUPS)
+GROUPS["seizures"] = SEIZURES
+TABLES = tuple(name for group in GROUPS.values() for name in group)
 REGRESSIONS = {"ames", "loans", "star", "colleges_usnews"} | {
     name for name in BUNDLED if name.startswith("diabetes")
 }
@@ -75,33 +108,39 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure the cells that are lacking, and print the summary."""
     options = make_parser().parse_args(argv)
     tables = [name for asked in options.tables for name in GROUPS.get(asked, (asked,))]
+    full = options.label[0]
+    parts = WITHOUT if options.without == [] else options.without or ()
+    ablations = {f"{full}, without {part}": WITHOUT[part] for part in parts}
     if not options.summary:
-        measure(
-            options.out,
-            tables,
-            choose_methods(options.methods),
-            options.seeds,
-            range(options.folds),
-            options.label[0],
-        )
+        jobs = []
+        for name, method in choose_methods(options.methods).items():
+            # Ours are kept by label, so that variants stand beside each other.
+            same = {full: method, **ablations} if name == OURS else {"": method}
+            jobs += [(name, label, each) for label, each in same.items()]
+        measure(options.out, tables, jobs, options.seeds, range(options.folds))
     cells = read_cells(options.out)
-    ours = cells["method"] == OURS
     shown = (
         cells["table"].isin(tables)
         & cells["method"].isin(options.methods)
         & cells["seed"].isin(options.seeds)
         & (cells["fold"] < options.folds)
-        & (~ours | cells["label"].isin(options.label))
+        & cells["label"].isin(["", *options.label, *ablations])
     )
-    print_summary(whole_seeds(cells[shown], options.folds), tables, options.methods)
+    cells = whole_seeds(cells[shown], options.folds)
+    ablated = cells["label"].isin(ablations)
+    print_summary(cells[~ablated], tables, options.methods)
+    labels = set(cells.loc[cells["method"] == OURS, "label"])
+    if full in labels and len(labels) > 1:
+        print_variants(cells, full)
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     names = [*GROUPS, *TABLES]
-    add("--tables", nargs="+", choices=names, default=list(GROUPS), metavar="NAME")
-    add("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    add("--tables", nargs="+", choices=names, default=DEFAULT_GROUPS, metavar="NAME")
+    usual = [name for name in METHODS if name != "mlp"]
+    add("--methods", nargs="+", choices=METHODS, default=usual, metavar="NAME")
     add("--seeds", nargs="+", type=int, default=[1], help="of the folds; 1 by default")
     add("--folds", type=int, default=N_FOLDS, help="how many of the five to use")
     add(
@@ -110,6 +149,14 @@ def make_parser() -> argparse.ArgumentParser:
         default=[lacunet.__version__],
         help="what to keep our cells under, the version by default; those of further "
         "labels are shown beside them",
+    )
+    add(
+        "--without",
+        nargs="*",
+        choices=WITHOUT,
+        metavar="PART",
+        help="measure and show ours without these parts of the recipe too, each under "
+        f"a label of its own; all without a name: {', '.join(WITHOUT)}",
     )
     add("--out", type=Path, default=OUT, metavar="FILE")
     add("--summary", action="store_true", help="measure nothing, print the summary")
@@ -132,8 +179,13 @@ class Table:
     y: np.ndarray
     task: str
     words: list[str]  # columns of strings
+    splitter: Any = None  # what splits it, if not into folds
+    groups: np.ndarray | None = None
 
     def folds(self, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        if self.splitter is not None:
+            splits = self.splitter(N_FOLDS, test_size=0.2, random_state=seed)
+            return list(splits.split(self.X, self.y, self.groups))
         kind = StratifiedKFold if self.task == "Classifier" else KFold
         folds = kind(N_FOLDS, shuffle=True, random_state=seed)
         return list(folds.split(self.X, self.y))
@@ -142,7 +194,13 @@ class Table:
 @cache
 def load_table(name: str) -> Table:
     if name in REAL:
-        folder = Path(os.environ["LACUNET_DATA"]) / "tables"
+        folder = Path(os.environ.get("LACUNET_DATA", "")) / "tables"
+        if not folder.exists():
+            msg = (
+                f"Got no folder {folder}, but expected one with {name}.csv.gz. Name "
+                f"the one above it in LACUNET_DATA, or use --tables paper bundled."
+            )
+            raise FileNotFoundError(msg)
         # Only empty cells are missing: "None" is a category of ames.
         missing = {"keep_default_na": False, "na_values": [""]}
         X = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False, **missing)
@@ -153,62 +211,50 @@ def load_table(name: str) -> Table:
         options = {"scaled": False} if base == "diabetes" else {}
         complete, y = getattr(datasets, f"load_{base}")(return_X_y=True, **options)
         complete = complete.astype(np.float64)
-        X = pd.DataFrame(drop_values(complete, REMOVED, mechanism, random_state=0))
+        X = pd.DataFrame(drop_values(complete, 0.3, mechanism, random_state=0))
     else:
-        values, y = load_dataset(name, return_X_y=True)
-        values = uci.remove(values, uci.REMOVED) if name in uci.COMPLETE else values
-        X = pd.DataFrame(values)
+        data = load_dataset("esr" if name in SEIZURES else name)
+        y, fraction = data.y, 0.5 if name in COMPLETE else 0.0
+        if name in SEIZURES:
+            _, kind, percentage = name.split("-")
+            fraction = int(percentage) / 100
+        hidden = np.random.default_rng(0).random(data.X.shape) < fraction
+        X = pd.DataFrame(np.where(hidden, np.nan, data.X))
     X.columns = X.columns.astype(str)
     words = [n for n in X if not pd.api.types.is_numeric_dtype(X[n])]
     if name in REGRESSIONS:
         return Table(X, y.astype(np.float64), "Regressor", words)
-    return Table(X, np.unique(y, return_inverse=True)[1], "Classifier", words)
+    y = np.unique(y, return_inverse=True)[1]
+    if name in SEIZURES:
+        by_group = kind == "recordings"
+        splitter = GroupShuffleSplit if by_group else StratifiedShuffleSplit
+        return Table(X, y, "Classifier", words, splitter, data.groups)
+    return Table(X, y, "Classifier", words)
 
 
 def read_cells(path: Path) -> pd.DataFrame:
-    """Return the cells of a file; a last line that is only half there is left out."""
-    text = path.read_text("utf-8") if path.exists() else ""
-    lines = text[: text.rfind("\n") + 1].splitlines()
+    """Return the cells of a file, of which the last one with a key counts."""
     scores = ["log_loss", "accuracy", "r2", "rmse", "fit_seconds", "predict_seconds"]
     columns = [*KEY, "version", "n_rows", *scores]
-    cells = pd.DataFrame(map(json.loads, lines), columns=columns)
-    return cells.drop_duplicates(KEY, keep="last")
+    return pd.DataFrame(read_lines(path, KEY).values(), columns=columns)
 
 
 def measure(
     path: Path,
     tables: Iterable[str],
-    methods: dict[str, Method],
+    jobs: Iterable[tuple[str, str, Method]],
     seeds: Iterable[int],
     folds: Iterable[int],
-    label: str,
 ) -> None:
-    """Append the cells that the file lacks, one by one."""
-    found = read_cells(path)
-    known = set(found[KEY].itertuples(index=False, name=None))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = path.read_bytes() if path.exists() else b""
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):  # the last line is only half there
-        os.truncate(path, whole)
-    for seed, (name, method), table, fold in (
-        (seed, item, table, fold)
-        for seed in seeds
-        for item in methods.items()
-        for table in tables
-        for fold in folds
-    ):
-        # Ours are kept by label, so that variants stand beside each other.
-        key = (table, seed, fold, name, label if name == OURS else "")
+    """Append the cells that the file lacks, one by one; jobs have names and labels."""
+    known = read_lines(path, KEY)
+    for seed, (name, label, method), table, fold in product(seeds, jobs, tables, folds):
+        key = (table, seed, fold, name, label)
         too_long = method.most_rows and len(load_table(table).y) > method.most_rows
         if key in known or too_long:
             continue
         cell = dict(zip(KEY, key, strict=True)) | {"version": method.version}
-        cell |= measure_cell(method, load_table(table), seed, fold)
-        line = json.dumps(cell) + "\n"
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line)
-        print(line, end="", file=sys.stderr, flush=True)
+        append_line(path, cell | measure_cell(method, load_table(table), seed, fold))
 
 
 def measure_cell(method: Method, table: Table, seed: int, fold: int) -> dict[str, Any]:
@@ -218,7 +264,7 @@ def measure_cell(method: Method, table: Table, seed: int, fold: int) -> dict[str
     X_test, y_test = table.X.iloc[test].reset_index(drop=True), table.y[test]
     classifies = table.task == "Classifier"
     model = method.make(table.task, table.words)
-    with threads(1), warnings.catch_warnings():
+    with threads(1), warnings.catch_warnings(), method.change():
         # At their defaults some warn that they do not converge; the scores show it.
         warnings.simplefilter("ignore")
         begin = CPU()
@@ -259,7 +305,7 @@ def main_scores(cells: pd.DataFrame) -> pd.DataFrame:
 
 def family(table: str) -> str:
     """Return a name that tables of the same rows have in common."""
-    for pair in uci.PAIRS:
+    for pair in PAIRS:
         if table in pair:
             return "/".join(pair)
     return table.partition("-")[0] + " (bundled)" if table in BUNDLED else table
@@ -344,6 +390,32 @@ def print_times(cells: pd.DataFrame, scores: pd.DataFrame) -> None:
         print(markdown(["method", "fit", "largest", "predict", "tables"], rows))
 
 
+def print_variants(cells: pd.DataFrame, full: str) -> None:
+    """Print errors and times of ours under other labels, relative to the first."""
+    print("\n## Variants of ours\n\nGeometric means of log-loss or 1 - R2, and of CPU")
+    print(
+        f"seconds of a fit, relative to {full}; tables of the same rows count once.\n"
+    )
+    ours = cells[cells["method"] == OURS]
+    error = ours["log_loss"].fillna(1 - ours["r2"])
+    errors, seconds = (
+        np.log(values.groupby([ours[key] for key in ("table", "seed", "label")]).mean())
+        .unstack()
+        .pipe(lambda logs: logs.sub(logs[full], axis=0))
+        .groupby(lambda place: family(place[0]))
+        .mean()
+        for values in (error, ours["fit_seconds"])
+    )
+    rows = []
+    for label in errors.drop(columns=full):
+        ratios, times = errors[label].dropna(), seconds[label].dropna()
+        counts = (len(ratios), (ratios < 0).sum(), (ratios > 0).sum())
+        means = (f"{np.exp(logs.mean()):.4f}" for logs in (ratios, times))
+        rows.append([label, *means, *map(str, counts)])
+    header = ["label", "error", "fit", "tables", "better", "worse"]
+    print(markdown(header, sorted(rows, key=lambda row: row[1], reverse=True)))
+
+
 def print_lacking(
     cells: pd.DataFrame, tables: Sequence[str], methods: Sequence[str]
 ) -> None:
@@ -365,11 +437,6 @@ def print_lacking(
         if len(states := set(own["version"])) > 1:
             lines.append(f"- {title}: measured with {len(states)} states of the code")
     print("\n".join(lines) or "None.")
-
-
-def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    lines = format_table(header, body, between=" | ").splitlines()
-    return "\n".join(f"| {line} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -22,19 +21,6 @@ class Effort:
     repetitions: int = 31
     seconds: float = 2.0
     warm_up: int = 3
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Seconds of ours and of the reference, medians of one loop."""
-
-    ours: float
-    reference: float
-    repetitions: int
-
-    @property
-    def ratio(self) -> float:
-        return self.ours / self.reference
 
 
 @contextmanager
@@ -79,15 +65,3 @@ def time_in_turn(
                 samples[name].append(clock() - start)
             rounds += 1
     return samples
-
-
-def compare(
-    ours: Callable[[], object],
-    reference: Callable[[], object],
-    clock: Clock,
-    effort: Effort,
-) -> Pair:
-    """Time two functions in turn and take the median of each."""
-    samples = time_in_turn({"ours": ours, "reference": reference}, clock, effort)
-    medians = {name: median(seconds) for name, seconds in samples.items()}
-    return Pair(**medians, repetitions=len(samples["ours"]))

@@ -1,8 +1,11 @@
-"""The benchmark on tables: resumed, summed up, with words and missing values."""
+"""The benchmark on tables: resumed, summed up, with words, and parts left out."""
 
 import importlib
 import json
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +39,7 @@ def small(tables, monkeypatch):
         "ames": tables.Table(X, y.to_numpy(), "Regressor", ["word"]),
     }
     monkeypatch.setattr(tables, "load_table", stand_ins.__getitem__)
+    return stand_ins
 
 
 ASKED = ["--tables", "titanic", "ames", "--methods", "linear", "hgb", "--folds", "2"]
@@ -97,9 +101,30 @@ def test_seeds_that_lack_a_fold_do_not_count(tables):
     assert tables.whole_seeds(cells, 2)["seed"].tolist() == [1, 1]
 
 
-def test_there_are_43_tables(tables):
-    assert len(tables.TABLES) == len(set(tables.TABLES)) == 16 + 15 + 12
+def test_there_are_43_tables_and_the_seizures(tables):
+    assert len(tables.TABLES) == len(set(tables.TABLES)) == 16 + 15 + 12 + 8
     assert set(tables.TABLES) >= tables.REGRESSIONS
+
+
+def test_values_are_removed_and_recordings_kept_together(tables, monkeypatch):
+    X, y = np.random.RandomState(0).normal(size=(80, 3)), np.tile([1, 2], 40)
+    data = SimpleNamespace(X=X, y=y, groups=np.arange(80) // 4)
+    monkeypatch.setattr(tables, "load_dataset", lambda name: data)
+    load = tables.load_table.__wrapped__
+    assert load("pima").X.notna().all(axis=None)
+    removed = np.random.default_rng(0).random(X.shape) < 0.5
+    np.testing.assert_array_equal(load("bank").X.isna(), removed)
+    seizures = load("esr-recordings-50")
+    np.testing.assert_array_equal(seizures.X.isna(), removed)
+    for train, test in seizures.folds(0):
+        assert len(test) == 16
+        assert not set(data.groups[train]) & set(data.groups[test])
+
+
+def test_tables_that_are_not_there_are_named(tables, monkeypatch, tmp_path):
+    monkeypatch.setenv("LACUNET_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"titanic\.csv\.gz.*LACUNET_DATA"):
+        tables.load_table.__wrapped__("titanic")
 
 
 def test_a_frame_keeps_the_most_frequent_words_of_the_training_rows(methods):
@@ -112,3 +137,72 @@ def test_a_frame_keeps_the_most_frequent_words_of_the_training_rows(methods):
     strings = methods.Frame(["w"], strings=True).fit(X).transform(new)
     assert strings["w0"].tolist() == ["a", "b", "c", "missing"]
     assert strings["x0"].isna().all()
+
+
+@pytest.fixture
+def ablations(tables):
+    """Leave out parts of a recipe that is quick."""
+    ablations = importlib.import_module("benchmarks.ablations")
+    few = {"n_networks": 4, "fewest_epochs": 1, "most_epochs": 1}
+    with ablations.change_recipe(**few):
+        yield ablations
+    assert type(ablations.RECIPE)() == ablations.RECIPE
+
+
+def test_ablations_stand_beside_the_whole(tables, small, ablations, tmp_path, capsys):
+    asked = ["--tables", "titanic", "ames", "--methods", "lacunet", "--folds", "1"]
+    asked += ["--out", str(tmp_path / "cells.jsonl"), "--label", "a", "--without"]
+    tables.main([*asked, "bins", "hiding"])
+    capsys.readouterr()
+    tables.main([*asked, "--summary"])
+    printed = capsys.readouterr().out
+    ranks, _, variants = printed.partition("## Variants of ours")
+    assert "a, without" not in ranks
+    for label in ("a, without bins", "a, without hiding"):
+        (line,) = [line for line in variants.splitlines() if f"| {label} " in line]
+        _, _, error, _, n_tables, better, worse, _ = line.split("|")
+        assert 0.2 < float(error) < 5
+        assert int(n_tables) == 2 >= int(better) + int(worse)
+
+
+def fit_without(ablations, part, table):
+    method = ablations.WITHOUT[part]
+    model = method.make(table.task, table.words)
+    with method.change():
+        return model.fit(table.X, table.y)
+
+
+@pytest.mark.parametrize(("part", "in_bins"), [("bins", False), ("values", True)])
+def test_all_networks_go_to_the_view_that_is_left(part, in_bins, small, ablations):
+    (view,) = fit_without(ablations, part, small["ames"]).module_
+    assert view.sees_bins == in_bins
+    assert view.networks.n_networks == 4
+
+
+def test_edges_without_the_target_are_the_same_for_each(small, ablations):
+    table, edges = small["titanic"], {}
+    for part, y in product(("bin-edges-by-target", "hiding"), (table.y, table.y[::-1])):
+        given = replace(table, y=y.copy())
+        _, bins = fit_without(ablations, part, given).module_
+        edges.setdefault(part, []).append(bins.networks.first.edges.numpy())
+    np.testing.assert_array_equal(*edges["bin-edges-by-target"])
+    assert not np.array_equal(*edges["hiding"])
+
+
+def test_each_part_is_left_out_where_it_would_be(small, ablations):
+    table = small["titanic"]
+    fitted = {
+        part: fit_without(ablations, part, table)
+        for part in ("skip", "weights", "classes")
+    }
+    whole = fitted["weights"].module_
+    assert whole.view_weights.tolist() == [0.5, 0.5]
+
+    def widths(module):
+        return [view.networks.first.out_features for view in module]
+
+    assert widths(whole) == [n + 4 for n in widths(fitted["skip"].module_)]
+    values, bins = fitted["classes"].module_
+    assert len(bins.density.weights) == 1 < len(values.density.weights)
+    with pytest.raises(TypeError, match="unknown"):
+        ablations.change_recipe(unknown=1)
