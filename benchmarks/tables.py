@@ -5,7 +5,7 @@ the variable LACUNET_DATA names; the paper's 15, seven of them incomplete, the o
 with half of their values removed; and four of scikit-learn's, each with 30% of its
 values removed in three ways. All methods are at their defaults, on one thread and in
 the same folds. The group "seizures" is one large table with values removed, split by
-recordings or by rows: ``--tables seizures --methods lacunet mlp hgb --folds 1``.
+recordings or by rows.
 
 Each cell, one method on one fold, is written as soon as it is measured, and is not
 measured again: a run that was killed goes on where it was. Folds of seed 0 are there to
@@ -213,11 +213,11 @@ def load_table(name: str) -> Table:
         complete = complete.astype(np.float64)
         X = pd.DataFrame(drop_values(complete, 0.3, mechanism, random_state=0))
     else:
-        data = load_dataset("esr" if name in SEIZURES else name)
+        base, *setting = name.split("-")  # of the seizures
+        data = load_dataset(base)
         y, fraction = data.y, 0.5 if name in COMPLETE else 0.0
-        if name in SEIZURES:
-            _, kind, percentage = name.split("-")
-            fraction = int(percentage) / 100
+        if setting:
+            fraction = int(setting[1]) / 100
         hidden = np.random.default_rng(0).random(data.X.shape) < fraction
         X = pd.DataFrame(np.where(hidden, np.nan, data.X))
     X.columns = X.columns.astype(str)
@@ -225,11 +225,13 @@ def load_table(name: str) -> Table:
     if name in REGRESSIONS:
         return Table(X, y.astype(np.float64), "Regressor", words)
     y = np.unique(y, return_inverse=True)[1]
+    splitter: tuple[Any, ...] = ()
     if name in SEIZURES:
-        by_group = kind == "recordings"
-        splitter = GroupShuffleSplit if by_group else StratifiedShuffleSplit
-        return Table(X, y, "Classifier", words, splitter, data.groups)
-    return Table(X, y, "Classifier", words)
+        by_rows = setting[0] == "rows"
+        splitter = (
+            (StratifiedShuffleSplit,) if by_rows else (GroupShuffleSplit, data.groups)
+        )
+    return Table(X, y, "Classifier", words, *splitter)
 
 
 def read_cells(path: Path) -> pd.DataFrame:
@@ -308,7 +310,7 @@ def family(table: str) -> str:
     for pair in PAIRS:
         if table in pair:
             return "/".join(pair)
-    return table.partition("-")[0] + " (bundled)" if table in BUNDLED else table
+    return table.partition("-")[0] + (" (bundled)" if table in BUNDLED else "")
 
 
 def mean_ranks(scores: pd.DataFrame) -> pd.Series:
