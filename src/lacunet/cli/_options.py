@@ -198,7 +198,7 @@ FLAGS: Mapping[str, tuple[Any, str]] = {
         "Scaling of numeric columns.",
     ),
     "--propagate": (
-        ("expectation", "sample"),
+        ("auto", "expectation", "sample"),
         "Predict from the expected first layer, or from draws of what is missing.",
     ),
     "--class-weight": (("balanced",), "Weight classes inversely to their frequency."),

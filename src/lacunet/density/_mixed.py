@@ -6,6 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from lacunet._remember import remember
 from lacunet._validation import (
     check_gamma,
     check_levels,
@@ -269,6 +270,9 @@ class MixedMixtureDensity(MixtureDensity):
     @property
     def components(self) -> MixedComponents:
         """The record that the functions of ``lacunet.functional`` take."""
+        return remember(self, "components", self.parameters(), self._components)
+
+    def _components(self) -> MixedComponents:
         log_probabilities: Tensor = self.level_logits
         if self.sizes:  # normalised, all categories at once
             place, real = padded_groups(self.sizes, log_probabilities.device)

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from lacunet._remember import remember
 from lacunet._validation import (
     check_choice,
     check_dtype,
@@ -405,6 +406,9 @@ class GaussianMixtureDensity(MixtureDensity):
     @property
     def components(self) -> GaussianComponents:
         """The record that the functions of ``lacunet.functional`` take."""
+        return remember(self, "components", self.parameters(), self._components)
+
+    def _components(self) -> GaussianComponents:
         log_weights = self.logits.log_softmax(0)
         if self.covariance_type == "diag":
             return DiagComponents(log_weights, self.means, self.variances)

@@ -250,9 +250,9 @@ class DensityEstimator(CheckedEstimator):
             msg += ", but expected none. Set on_unseen_missing='use' to allow them."
             raise ValueError(msg)
         msg += (
-            ". They are used as they are, but nothing was learned from such rows. Set "
-            "on_unseen_missing='use' to silence this, and propagate='sample' if the "
-            "model has it, for probabilities that reflect the uncertainty."
+            ". Nothing was learned from such rows: predictions for them are means over "
+            "draws of these values, unless propagate='expectation'. Set "
+            "on_unseen_missing='use' to silence this."
         )
         warn_user(msg)
 
@@ -435,11 +435,18 @@ class NetworkEstimator(DensityEstimator):
     def _predict_mean(self, X: Any, criterion: Criterion) -> np.ndarray:
         """Return the mean prediction of all networks, (n_samples, out)."""
         _, x = self._read(X)
-        draws = int(self.n_samples) if self.propagate == "sample" else 0
-        blocks = x.split(self._block_size(draws))
-        with torch.inference_mode():
-            means = [self._mean_of(block, criterion, draws) for block in blocks]
-        return torch.cat(means).numpy()
+        drawn = torch.full((len(x),), self.propagate == "sample", device=x.device)
+        if self.propagate == "auto":
+            places = torch.as_tensor(self._inputs.table.complete_places)
+            drawn = torch.isnan(x[:, places.to(x.device)]).any(1)
+        means = torch.empty(len(x), self._fitted_body.out_features, dtype=torch.float64)
+        for rows, draws in ((~drawn, 0), (drawn, int(self.n_samples))):
+            if rows.any():
+                blocks = x[rows].split(self._block_size(draws))
+                with torch.inference_mode():
+                    parts = [self._mean_of(block, criterion, draws) for block in blocks]
+                means[rows.cpu()] = torch.cat(parts)
+        return means.numpy()
 
     def _block_size(self, draws: int = 1) -> int:
         """Return how many rows the networks may take at once."""

@@ -173,7 +173,7 @@ _RULES: dict[str, Rule] = {
     "time_limit": _either(None, _number(0.0)),
     "missing_columns": _choice("raise", "use"),
     "on_unseen_missing": _choice("warn", "use", "raise"),
-    "propagate": _choice("expectation", "sample"),
+    "propagate": _choice("auto", "expectation", "sample"),
     "device": _choice("cpu", "cuda", "mps", "auto"),
     "scale": _choice(*METHODS),
     "schedule": _choice("constant", "one-cycle"),

@@ -217,9 +217,15 @@ class TableEncoder:
         ]
         return (table.with_columns(*filled) if filled else table.clone()).to_native()
 
+    @property
+    def complete_places(self) -> np.ndarray:
+        """The first places of the columns that had no missing value in training."""
+        places: np.ndarray = self.starts[self._complete]
+        return places
+
     def unseen_missing(self, encoded: np.ndarray) -> tuple[str | int, ...]:
         """Return the columns with missing values here that had none in training."""
-        missing = np.isnan(encoded[:, self.starts[self._complete]]).any(0)
+        missing = np.isnan(encoded[:, self.complete_places]).any(0)
         pairs = zip(self._complete, missing, strict=True)
         return tuple(self.columns[index].name for index, found in pairs if found)
 

@@ -25,7 +25,7 @@ from lacunet.nn import (
 )
 
 # Of the rows that networks take at once, where nothing is learned from them.
-NUMBERS_AT_ONCE = 2**20
+NUMBERS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)

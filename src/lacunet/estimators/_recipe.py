@@ -30,7 +30,7 @@ class Recipe:
     # --- densities
     # Networks on more rows than these have no factors: they take half of the time of a
     # step. Signals and images, of many columns, have them on any number.
-    most_rows_of_factors: int = 5_000
+    most_rows_of_factors: int = 0
     many_columns: int = 60
     classes: int = 4  # latent classes over bins: with one, soybean 0.168, not 0.155
     rows_of_classes: int = 2_500  # for EM
@@ -38,7 +38,7 @@ class Recipe:
     # --- networks
     n_networks: int = 10  # five of each view: as many as folds
     many_rows: int = 2_000  # from there on networks differ less
-    n_networks_of_many: int = 6
+    n_networks_of_many: int = 4
     hidden_layer_sizes: tuple[int, ...] = (128, 128)
     dropout: float = 0.15
     # Of the inputs hidden in training. Networks that see values and no bins have all of

@@ -97,13 +97,13 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no step of training is made, with
         a warning; at least one is, and EM is not cut short.
-    propagate : {"expectation", "sample"}, default="expectation"
+    propagate : {"auto", "expectation", "sample"}, default="auto"
         What predictions are made of: the mean response of the first layer, as in the
-        paper, or the mean prediction for draws of what is missing. The latter is slower
-        and better calibrated where much is missing that was not in training.
+        paper, or the mean prediction for draws of what is missing, which is slower.
+        "auto" draws for rows that lack a value of a column that was complete in
+        training: networks take a mean that they have never seen for certain.
     n_samples : int, default=64
-        Number of draws with ``propagate="sample"``: quasi-random ones, the same for
-        each row.
+        Number of draws of a row: quasi-random ones, the same for each row.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -164,7 +164,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         weight_decay: float = RECIPE.weight_decay,
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
-        propagate: Literal["expectation", "sample"] = "expectation",
+        propagate: Literal["auto", "expectation", "sample"] = "auto",
         n_samples: int = 64,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         verbose: int = 0,

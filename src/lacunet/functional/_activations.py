@@ -641,16 +641,18 @@ def _fast_gelu(mean: Tensor, variance: Tensor, slope: Tensor | None = None) -> T
     flat = [t.reshape(-1).split(_BLOCK) for t in (mean, variance, out)]
     slopes = flat[2] if slope is None else slope.view(-1).split(_BLOCK)
     for m, v, result, derivative in zip(*flat, slopes, strict=True):
-        inverse = v.clamp_min(0.0).add_(1.0).rsqrt_()  # of the standard deviation
+        inverse = v.clamp_min(0.0).add_(1.0).rsqrt_()  # of the root of 1 + v
         z = m * inverse
         pdf = (z * z).mul_(-0.5 / math.log(2.0)).exp2_().mul_(_PDF_AT_0)
-        cdf = (z * math.sqrt(0.5)).erf_().add_(1.0).mul_(0.5)
-        torch.mul(m, cdf, out=result)
         square = inverse * inverse
-        if slope is not None:
+        if slope is None:
+            known = functional.gelu(z)
+        else:
+            cdf = (z * math.sqrt(0.5)).erf_().add_(1.0).mul_(0.5)
+            known = z * cdf
             torch.addcmul(cdf, z.mul_(square), pdf, out=derivative)
-        # v / sqrt(1 + v) = (1 - 1 / (1 + v)) * sqrt(1 + v)
-        result.addcmul_(square.neg_().add_(1.0).div_(inverse), pdf)
+        # z * cdf(z) + v / (1 + v) * pdf(z), times the root
+        torch.addcmul(known, square.neg_().add_(1.0), pdf, out=result).div_(inverse)
     return out
 
 

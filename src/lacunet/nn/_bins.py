@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lacunet._remember import remember
 from lacunet._validation import (
     branch_free,
     check_levels,
@@ -226,9 +227,9 @@ class ExpectedBins(nn.Module):
 
     def _expect(self, x: Tensor) -> Tensor:
         """Do the same without one-hot rows: observed bins are looked up in a table."""
-        components = self.density.components
         place, missing, beyond = self._locate(x)
-        table, of_bins = self._table()
+        used = (*self.parameters(), self.centres)
+        table, of_bins = remember(self, "table", used, self._table)
         # The last row of the table, of zeros, is for what is missing.
         base = functional.embedding_bag(place, table, mode="sum") + self.bias
         base = torch.addmm(base, beyond, self.value_weight)
@@ -237,13 +238,14 @@ class ExpectedBins(nn.Module):
         if not len(rows):
             known: Tensor = self.activation.known(base)
             return touch(known, self.density)
-        evidence = components.level_evidence(self.density.gamma).T
-        evidence = evidence.new_zeros(len(table), evidence.shape[1]).index_copy(
-            0, self.places, evidence
+        of_density = self.density.parameters()
+        evidence, chances = remember(self, "classes", of_density, self._classes)
+        means, variances = remember(
+            self, "moments", used, lambda: self._moments(table, of_bins, chances)
         )
         seen = functional.embedding_bag(place[rows], evidence, mode="sum")
-        weights = self._class_weights(seen + components.log_weights).to(base.dtype)
-        means, variances = self._moments(table, of_bins)
+        log_weights = seen + self.density.components.log_weights
+        weights = self._class_weights(log_weights).to(base.dtype)
         gaps = missing[rows].to(base.dtype)
         base_of_rows = base if len(rows) == len(x) else base[rows]
         # Pairs of row and class that have a weight, class by class.
@@ -263,34 +265,49 @@ class ExpectedBins(nn.Module):
         whole = base.new_zeros(base.shape).index_copy(0, rows, out)
         return whole.index_copy(0, others, self.activation.known(base[others]))
 
-    def _moments(self, table: Tensor, of_bins: Tensor) -> tuple[Tensor, Tensor]:
+    def _classes(self) -> tuple[Tensor, list[Tensor]]:
+        """Return what each place is evidence for, and the chances of each place.
+
+        The evidence is (places + 1, classes), chances are (columns, classes, places):
+        of numbers, then of categories.
+        """
+        components = self.density.components
+        n_bins, n_places = len(self.column), self.edges.numel() + sum(self.sizes)
+        evidence = components.level_evidence(self.density.gamma).T
+        evidence = evidence.new_zeros(n_places + 1, evidence.shape[1]).index_copy(
+            0, self.places, evidence
+        )
+        probabilities = components.probabilities  # (classes, bins and categories)
+        padded = probabilities.new_zeros(len(probabilities), self.edges.numel())
+        padded = padded.index_copy(1, self.places[:n_bins], probabilities[:, :n_bins])
+        chances = [padded.view(len(probabilities), *self.edges.shape).transpose(0, 1)]
+        if self.sizes:
+            groups, real = padded_groups(self.sizes, padded.device)
+            of_groups = probabilities[:, n_bins + groups] * real
+            chances.append(of_groups.transpose(0, 1))
+        return evidence, chances
+
+    def _moments(
+        self, table: Tensor, of_bins: Tensor, chances: list[Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """Return mean and variance of a missing column's part given the class.
 
-        (classes, columns, outputs): of numbers and categories.
+        Both are (classes, columns, outputs), of numbers, then of categories.
         """
-        n_bins = len(self.column)
-        probabilities = self.density.components.probabilities  # (classes, bins)
-        n_classes, means, variances = len(probabilities), [], []
-        if self.n_edges:
-            chances = probabilities.new_zeros(n_classes, of_bins[..., 0].numel())
-            chances = chances.index_copy(
-                1, self.places[:n_bins], probabilities[:, :n_bins]
-            )
-            chances = chances.view(n_classes, *of_bins.shape[:2]).transpose(0, 1)
-            means.append(chances @ of_bins)
-            spread = of_bins if self.variance_gradient else of_bins.detach()
-            variances.append(level_variances(chances, spread.mT))
+        weights = [of_bins]  # (columns, places, outputs)
         if self.sizes:
-            groups, real = padded_groups(self.sizes, table.device)
-            chances = (probabilities[:, n_bins + groups] * real).transpose(0, 1)
-            places = self.starts[len(self.n_edges)] + groups
-            weights = table.index_select(0, places.flatten())
-            weights = weights.view(*groups.shape, -1)  # (columns, most, outputs)
-            means.append(chances @ weights)
-            spread = weights if self.variance_gradient else weights.detach()
-            variances.append(level_variances(chances, spread.mT))
-        of_columns = [torch.cat(parts).transpose(0, 1) for parts in (means, variances)]
-        return of_columns[0].contiguous(), of_columns[1].contiguous()
+            groups, _ = padded_groups(self.sizes, table.device)
+            places = self.edges.numel() + groups.flatten()
+            weights.append(table.index_select(0, places).view(*groups.shape, -1))
+        means, variances = [], []
+        for chance, weight in zip(chances, weights, strict=True):
+            means.append(chance @ weight)
+            spread = weight if self.variance_gradient else weight.detach()
+            variances.append(level_variances(chance, spread.mT))
+        mean, variance = (
+            torch.cat(each).transpose(0, 1).contiguous() for each in (means, variances)
+        )
+        return mean, variance
 
     def _table(self) -> tuple[Tensor, Tensor]:
         """Return the weight of each bin and category, and zeros, (places + 1, outputs).
