@@ -7,6 +7,8 @@ from scipy import sparse
 from sklearn.metrics import r2_score
 from small import numbers, regressor
 
+from lacunet import IncompleteGaussianMixture
+
 NAN = np.nan
 
 
@@ -45,6 +47,57 @@ def test_several_outputs_are_predicted_in_the_units_of_each():
     assert both.shape == (200, 2)
     assert r2_score(y, both[:, 0]) > 0.5
     assert r2_score(-1000 * y, both[:, 1]) > 0.5
+
+
+def two_outputs(n=200):
+    """Return rows, and two outputs of which a third are missing."""
+    X, y = problem(n)
+    both = np.column_stack([y, -1000 * y])
+    partly = both.copy()
+    partly[np.arange(n) % 3 == 0, 0] = NAN
+    partly[np.arange(n) % 3 == 1, 1] = NAN
+    return X, both, partly
+
+
+@pytest.mark.parametrize("density", ["auto", None])
+def test_outputs_are_learned_from_what_is_there(density):
+    X, both, partly = two_outputs()
+    options = {"max_epochs": 15, "lr": 0.02}
+    options |= {"density": density, "indicator": "auto"} if density else {}
+    model = regressor(**options).fit(pd.DataFrame(X), pd.DataFrame(partly))
+    scores = r2_score(both, model.predict(pd.DataFrame(X)), multioutput="raw_values")
+    assert (scores > 0.5).all()
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.score(pd.DataFrame(X), partly)
+
+
+def test_a_row_without_any_output_teaches_the_density_alone():
+    X, _, partly = two_outputs(60)
+    partly[:30] = NAN
+    X[:30, 3], X[30:, 3] = 3 * X[:30, 0], NAN  # that they depend is seen there alone
+    model = regressor(density=IncompleteGaussianMixture(covariance_type="full"))
+    model.fit(X, partly)
+    assert model.impute([[2.0, NAN, NAN, NAN]])[0, 3] == pytest.approx(6.0, rel=0.1)
+    np.testing.assert_allclose(model._scale.mean, np.nanmean(partly, axis=0))
+
+
+def test_missing_outputs_do_not_count_in_validation():
+    X, both, partly = two_outputs(80)
+    partly[60:63] = NAN
+    given = {"X_val": X[60:], "y_val": partly[60:]}
+    model = regressor(max_epochs=1).fit(X[:60], both[:60], **given)
+    gaps = (model.predict(X[60:]) - partly[60:]) / both[:60].std(0)
+    error = np.nanmean(np.square(gaps[3:]), axis=1).mean()
+    assert model.history_[0].valid_loss == pytest.approx(error, rel=1e-4)
+
+
+def test_an_output_without_one_value_is_refused():
+    X, both, _ = two_outputs(60)
+    nothing = np.column_stack([both[:, 0], np.full(60, NAN)])
+    with pytest.raises(ValueError, match=r"without one value of the outputs \[1\]"):
+        regressor().fit(X, nothing)
+    with pytest.raises(ValueError, match="y_val with missing values only"):
+        regressor().fit(X, both, X_val=X, y_val=np.full((60, 2), NAN))
 
 
 def test_one_output_is_flat_and_a_column_is_told():

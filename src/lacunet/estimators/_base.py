@@ -338,6 +338,10 @@ class NetworkEstimator(DensityEstimator):
         store = None if checkpoint is None else CheckpointFile(checkpoint)
         samples = self._encode_training(table, problem)
         unlabelled = self._encode_unlabelled(X_unlabelled)
+        if problem.targets is not None and problem.targets.dtype.kind == "f":
+            bare = np.isnan(samples.targets).all(1)
+            unlabelled = np.concatenate([unlabelled, samples.x[bare]])
+            samples = samples[~bare]
         validation = self._encode_validation(valid)
         setting = self._setting(problem, samples, store)
         if store is not None:

@@ -374,9 +374,14 @@ def encode_labels(labels: np.ndarray, classes: np.ndarray, name: str) -> np.ndar
 
 
 def check_numbers(y: Any) -> np.ndarray:
-    """Return the targets of a regression, (n_samples,) or (n_samples, outputs)."""
-    _check_observed(y)
+    """Return the targets of a regression, (n_samples,) or (n_samples, outputs).
+
+    Of several outputs some may be missing, which are NaN.
+    """
     given = np.asarray(y)
+    several = given.ndim == 2 and given.shape[1] > 1
+    if not several:
+        _check_observed(y)
     cells = given.ravel().tolist() if given.dtype.kind in "OUTmM" else []
     others = [c for c in cells if isinstance(c, str) or given.dtype.kind in "mM"]
     if others:
@@ -386,7 +391,11 @@ def check_numbers(y: Any) -> np.ndarray:
         )
         raise TypeError(msg)
     values: np.ndarray = check_array(
-        y, ensure_2d=False, dtype=np.float64, input_name="y"
+        y,
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_all_finite="allow-nan" if several else True,
+        input_name="y",
     )
     if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=True)

@@ -395,9 +395,12 @@ def _p_value(missing: np.ndarray, targets: np.ndarray, *, classes: bool) -> floa
             return 1.0
         counts = stats.contingency.crosstab(missing, targets).count
         return float(stats.chi2_contingency(counts).pvalue)
-    outputs = targets.reshape(len(targets), -1)
-    of_outputs = stats.mannwhitneyu(outputs[missing], outputs[~missing], axis=0).pvalue
-    return float(np.min(of_outputs)) * outputs.shape[1]
+    p_values = []
+    for output in targets.reshape(len(targets), -1).T:
+        sides = [output[side & ~np.isnan(output)] for side in (missing, ~missing)]
+        known = all(map(len, sides))
+        p_values.append(stats.mannwhitneyu(*sides).pvalue if known else 1.0)
+    return float(min(p_values)) * len(p_values)
 
 
 # --- filling a table in its own types

@@ -59,11 +59,8 @@ def _log_losses(probabilities: Tensor, targets: Tensor) -> Tensor:
     return -chosen.clamp_min(torch.finfo(chosen.dtype).tiny).log()
 
 
-def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
-    return (outputs - targets).square().mean(-1)
-
-
 def _observed_squares(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean over what is observed of a row: each row counts the same."""
     observed = ~torch.isnan(targets)
     errors = torch.where(observed, outputs - targets.nan_to_num(), 0.0)
     return errors.square().sum(-1) / observed.sum(-1).clamp_min(1)
@@ -78,8 +75,7 @@ def _identity(outputs: Tensor) -> Tensor:
 
 
 CLASSIFICATION = Criterion(_cross_entropies, _softmax, _log_losses)
-REGRESSION = Criterion(_squares, _identity, _squares)
-RECONSTRUCTION = Criterion(_observed_squares, _identity, _observed_squares)
+REGRESSION = RECONSTRUCTION = Criterion(_observed_squares, _identity, _observed_squares)
 
 
 class Rows(NamedTuple):
@@ -208,7 +204,8 @@ def _build_bins(
     targets = samples.targets
     if targets.dtype.kind == "i":
         targets = np.eye(int(targets.max(initial=0)) + 1)[targets]
-    bins = find_bins(samples.x[:, : setting.n_numeric], targets)
+    # A missing target is put at the mean, where it moves no edge.
+    bins = find_bins(samples.x[:, : setting.n_numeric], np.nan_to_num(targets))
     some = some_rows(rows, setting.seeds(2), RECIPE.rows_of_classes)
     n_edges = tuple(len(column.edges) for column in bins)
     sizes = (*(n + 1 for n in n_edges), *setting.sizes)

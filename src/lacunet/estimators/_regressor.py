@@ -221,7 +221,9 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             Numbers, categories and dates, with missing values.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers.
+            Numbers. Of several outputs some may be missing in a row: the networks
+            learn from what is there, and a row without any is one of
+            ``X_unlabelled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. Whole weights are counts, exactly, as long as the table
             grows no more than eight times by them; a weight of zero leaves the row out.
@@ -247,6 +249,13 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         self._flat = numbers.ndim == 1
         outputs = numbers.reshape(len(numbers), -1)
         index, _ = repeat_rows(weights)
+        empty = np.isnan(outputs[index]).all(0)
+        if empty.any():
+            msg = (
+                f"Got y without one value of the outputs {np.flatnonzero(empty)}, but "
+                f"expected some of each. Leave these out."
+            )
+            raise ValueError(msg)
         self._scale = TargetScale.of(outputs[index])
         targets = self._scale.forward(outputs)
         problem = Problem(targets, weights, REGRESSION, targets.shape[1])
@@ -261,7 +270,11 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
                 )
                 raise ValueError(msg)
             outputs_val = numbers_val.reshape(len(numbers_val), -1)
-            valid = Validation(X_val, self._scale.forward(outputs_val))
+            weights_val = (~np.isnan(outputs_val)).any(1).astype(np.float64)
+            if not weights_val.any():
+                msg = "Got y_val with missing values only, but expected targets."
+                raise ValueError(msg)
+            valid = Validation(X_val, self._scale.forward(outputs_val), weights_val)
         return self._fit_networks(
             table,
             problem,

@@ -220,13 +220,14 @@ class TargetScale(NamedTuple):
 
     @classmethod
     def of(cls, y: np.ndarray) -> Self:
-        """Measure targets (rows, outputs), however their rows are ordered."""
-        largest = np.abs(y).max(0)
+        """Measure what is there of targets (rows, outputs), in any order of rows."""
+        largest = np.nanmax(np.abs(y), axis=0)
         unit = np.where(largest > 0, largest, 1.0)  # so that no square overflows
         ordered = np.sort(y / unit, axis=0)
-        constant = ordered[0] == ordered[-1]
-        mean = np.where(constant, ordered[0], ordered.mean(0))
-        return cls(mean * unit, np.where(constant, 0.0, ordered.std(0)) * unit)
+        constant = ordered[0] == np.nanmax(ordered, axis=0)  # NaN is last
+        mean = np.where(constant, ordered[0], np.nanmean(ordered, axis=0))
+        std = np.where(constant, 0.0, np.nanstd(ordered, axis=0))
+        return cls(mean * unit, std * unit)
 
     def forward(self, y: np.ndarray) -> np.ndarray:
         """Bring targets to scale."""
