@@ -50,6 +50,14 @@ def make_layer(activation="gelu", dtype=torch.float64, density=None, **options):
     return layer
 
 
+def test_parameters_and_buffers_are_made_on_the_device():
+    layer = make_layer(device="cpu")
+    elsewhere = ExpectedBins(N_EDGES, SIZES, 5, layer.density, device="meta")
+    tensors = [*elsewhere.parameters(recurse=False), *elsewhere.buffers(recurse=False)]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert layer.density.level_logits.device.type == "cpu"
+
+
 def pre_activation(layer, row):
     """Return what a complete row is mapped to, from the definition."""
     out = layer.bias + row[:3] @ layer.value_weight

@@ -31,10 +31,15 @@ from torch.func import (
 )
 from two_processes import largest_differences
 
-from lacunet.density import GaussianMixtureDensity, MixedMixtureDensity, MixtureDensity
+from lacunet.density import (
+    GaussianMixtureDensity,
+    MixedMixtureDensity,
+    MixtureDensity,
+    bin_gaussians,
+)
 from lacunet.functional import condition, log_likelihood
 from lacunet.functional._ops import LARGEST_IN_ONNX, LARGEST_UNROLLED
-from lacunet.nn import ExpectedConv2d, ExpectedLinear, ExpectedRBF
+from lacunet.nn import ExpectedBins, ExpectedConv2d, ExpectedLinear, ExpectedRBF
 from lacunet.nn._activation import _NAMES, ExpectedActivation
 
 pytestmark = [
@@ -487,6 +492,26 @@ def convolution(kind, tolerance):
 @feature("`ExpectedRBF`", 1e-5)
 def radial(kind, tolerance):
     layer = make_layers(kind, torch.float32)[1]
+    assert_same_map(export(layer, kind, strict=False), layer, kind, tolerance)
+
+
+@feature(
+    "`ExpectedBins` of `bin_gaussians`",
+    1e-5,
+    factor="no: no closed form",
+    full="no: no closed form",
+)
+def binned(kind, tolerance):
+    density = make_density(kind, torch.float32)
+    sizes = getattr(density, "sizes", ())
+    edges = [[-0.5, 0.4]] * (density.n_features - sum(sizes))
+    if kind in ("factor", "full"):
+        with pytest.raises(ValueError, match="expected 'diag'"):
+            bin_gaussians(density, edges)
+        return
+    n_edges, bins = [2] * len(edges), bin_gaussians(density, edges)
+    layer = ExpectedBins(n_edges, sizes, 5, bins, prune=0.0, dtype=torch.float32)
+    layer.set_bins(edges, [[-1.0, 0.0, 1.0]] * len(edges))
     assert_same_map(export(layer, kind, strict=False), layer, kind, tolerance)
 
 

@@ -62,8 +62,8 @@ class ExpectedBins(nn.Module):
         step of training is faster; what the layer returns is the same.
     generator : torch.Generator, optional
         Source of the random start; torch's default one if not given.
-    dtype : torch.dtype, optional
-        Of the parameters; torch's default if not given.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
 
     Attributes
     ----------
@@ -115,6 +115,7 @@ class ExpectedBins(nn.Module):
         prune: float = PRUNE,
         variance_gradient: bool = True,
         generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
@@ -130,11 +131,10 @@ class ExpectedBins(nn.Module):
         self.in_features = len(bins) + sum(self.sizes)
         n_numeric, most = len(bins), max(bins, default=1)
         width = sum(bins) + sum(self.sizes)
-        self.weight = nn.Parameter(torch.empty(width, out_features, dtype=dtype))
-        self.value_weight = nn.Parameter(
-            torch.empty(n_numeric, out_features, dtype=dtype)
+        self.weight, self.value_weight, self.bias = (
+            nn.Parameter(torch.empty(*more, out_features, device=device, dtype=dtype))
+            for more in ((width,), (n_numeric,), ())
         )
-        self.bias = nn.Parameter(torch.empty(out_features, dtype=dtype))
         edges = torch.full((n_numeric, most), math.inf, dtype=dtype)
         self.register_buffer("edges", edges)
         self.register_buffer("centres", torch.zeros(n_numeric, most, dtype=dtype))
@@ -158,9 +158,10 @@ class ExpectedBins(nn.Module):
             ),
         }
         for name, constant in constants.items():
-            if constant.is_floating_point():
-                constant = constant.to(self.weight)  # noqa: PLW2901
-            self.register_buffer(name, constant, persistent=False)
+            dtype = self.weight.dtype if constant.is_floating_point() else torch.long
+            self.register_buffer(name, constant.to(dtype), persistent=False)
+        for name, buffer in self.named_buffers(recurse=False):
+            setattr(self, name, buffer.to(self.weight.device))
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
