@@ -352,6 +352,16 @@ def test_more_epochs_can_be_asked_for():
     assert facts(more, history) == facts(whole, run(whole, max_epochs=6))
 
 
+@pytest.mark.parametrize(("losses", "n_more"), [([*range(99)][::-1], 10), ([5] * 9, 0)])
+def test_more_epochs_are_made_though_the_rates_fell_for_the_end(losses, n_more):
+    """Unless they fell because the part got no better: it would not now."""
+    options, store = {"anneal": 1.0, "patience": 2}, Memory()
+    first = run(ScriptedTask(losses), store=store, max_epochs=10, **options)
+    found = Memory(store.written[-1])
+    more = run(ScriptedTask(losses), store=found, max_epochs=20, **options)
+    assert len(more) - len(first) == n_more
+
+
 def test_the_clock_goes_on_from_the_checkpoint():
     store = Memory()
     run(small_task(), store=store, max_epochs=1)

@@ -455,6 +455,7 @@ class _Loop:
             for index, state in states.items():
                 tensors |= _prefixed(f"optimiser.{part}.{index}", state)
         content = {
+            "max_epochs": self.plan.max_epochs,
             "history": [list(record) for record in self.history],
             # JSON has no infinity: a part that was never measured has no loss.
             "progress": [
@@ -471,7 +472,12 @@ class _Loop:
         return tensors, content
 
     def restore(self, tensors: Tensors, content: dict[str, Any]) -> None:
-        """Go back to where a checkpoint was written."""
+        """Go back to where a checkpoint was written.
+
+        A part whose rates fell for the end of fewer epochs goes on at its full rates.
+        """
+        before = content.get("max_epochs", self.plan.max_epochs)
+        longer = self.plan.max_epochs > before
         self.generator.set_state(tensors["generator"])
         self.history = [Epoch(*record) for record in content["history"]]
         for part, module in enumerate(self.task.parts):
@@ -479,7 +485,9 @@ class _Loop:
             loss, epoch, *annealing = content["progress"][part]
             weights = _under(f"best.{part}", tensors)
             loss = math.inf if loss is None else loss
-            self.progress[part] = _Progress(loss, epoch, weights, *annealing)
+            self.progress[part] = progress = _Progress(loss, epoch, weights, *annealing)
+            if longer and (progress.anneal_from or 0) >= max(1, round(0.7 * before)):
+                progress.anneal_from = None
             optimiser = self.optimisers[part].state_dict()
             n = sum(len(group["params"]) for group in optimiser["param_groups"])
             states = {i: _under(f"optimiser.{part}.{i}", tensors) for i in range(n)}
