@@ -171,6 +171,20 @@ def test_neither_mixture_nor_generators_nor_table_are_touched():
     assert torch.equal(first.components.means, second.components.means)
 
 
+def test_it_ends_when_it_is_stopped():
+    seen = []
+
+    def stop(log_likelihood):
+        seen.append(log_likelihood)
+        return len(seen) == 3
+
+    X = np.random.RandomState(0).randn(50, 2)
+    mixture = IncompleteGaussianMixture(2, tol=0.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        result = fit_mixed(mixture, X, (), stop=stop)
+    assert result.lower_bounds == seen
+
+
 def test_early_stop_and_empty_columns_are_told():
     X = known_mixture(100)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
-from small import classifier, frame, history_of, numbers, rbf
+from small import classifier, fitted, frame, history_of, numbers, rbf
 
 from lacunet import IncompleteGaussianMixture, LacunetClassifier
 from lacunet.nn import ExpectedLinear
@@ -391,9 +391,19 @@ def test_a_frozen_density_stays_where_em_left_it():
 
 def test_the_time_limit_ends_training():
     X, y = numbers()
-    with pytest.warns(ConvergenceWarning, match="cut by time_limit after 1 epochs"):
+    with (
+        pytest.warns(ConvergenceWarning, match="EM was cut by time_limit"),
+        pytest.warns(ConvergenceWarning, match="cut by time_limit after 1 epochs"),
+    ):
         model = classifier(max_epochs=1000, time_limit=0.0).fit(X, y)
     assert len(model.history_) == 1
+
+
+def test_em_is_whole_where_training_can_be_resumed(tmp_path):
+    X, y = numbers()
+    with pytest.warns(ConvergenceWarning, match="Training was cut"):
+        model = classifier(time_limit=0.0).fit(X, y, checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(model.impute(X), fitted("classifier").impute(X))
 
 
 @pytest.mark.parametrize("n_networks", [1, 3, 7])
@@ -488,7 +498,10 @@ def test_verbose_shows_a_bar_and_is_off_by_default(capsys):
     classifier().fit(X, y)
     assert capsys.readouterr() == ("", "")
     classifier(verbose=1).fit(X, y)
-    assert "3/3" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "EM" in shown.split("epoch")[0]
+    assert "log_likelihood=-" in shown
+    assert "3/3" in shown
 
 
 def test_frames_with_categories_and_dates_need_no_encoder():

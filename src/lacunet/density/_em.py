@@ -31,6 +31,8 @@ BLOCK_BUDGET = 2**20
 _NOTHING = 1e-10
 
 Parts = TypeVar("Parts", bound=Components)
+# Given the mean log likelihood of a row after each iteration: whether EM shall end.
+Stop = Callable[[float], bool]
 
 
 class Expectation(NamedTuple):
@@ -131,15 +133,23 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
 
 
 def best_of_starts(
-    estimator: Any, step: Step[Parts], blocks: list[Cells], starts: Iterable[Parts]
+    estimator: Any,
+    step: Step[Parts],
+    blocks: list[Cells],
+    starts: Iterable[Parts],
+    stop: Stop | None = None,
 ) -> EMResult[Parts]:
     """Run EM from every start, and keep the best result."""
-    results = (run_em(estimator, step, blocks, start) for start in starts)
+    results = (run_em(estimator, step, blocks, start, stop) for start in starts)
     return max(results, key=lambda result: result.lower_bound)
 
 
 def run_em(
-    estimator: Any, step: Step[Parts], blocks: list[Cells], components: Parts
+    estimator: Any,
+    step: Step[Parts],
+    blocks: list[Cells],
+    components: Parts,
+    stop: Stop | None = None,
 ) -> EMResult[Parts]:
     """Climb from ``components`` until a step gains less than ``tol`` per row.
 
@@ -172,7 +182,7 @@ def run_em(
         components = step.maximise(sums, measured, estimator.reg_covar)
         if estimator.verbose and iteration % estimator.verbose == 0:
             print(f"iteration {iteration}: log likelihood {bounds[-1]:.6f}")  # noqa: T201
-        if converged:
+        if converged or (stop is not None and stop(bounds[-1])):
             break
         last = [*last, measured][-2:]
         if estimator.accelerate and len(last) == 2:

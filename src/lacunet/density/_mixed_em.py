@@ -15,6 +15,7 @@ from lacunet.density._em import (
     EMResult,
     Expectation,
     Step,
+    Stop,
     best_of_starts,
     expect_all,
     split_blocks,
@@ -44,7 +45,11 @@ _PSEUDO_ROWS = 1.0
 
 
 def fit_mixed(
-    mixture: IncompleteGaussianMixture, X: Any, sizes: Sequence[int]
+    mixture: IncompleteGaussianMixture,
+    X: Any,
+    sizes: Sequence[int],
+    *,
+    stop: Stop | None = None,
 ) -> EMResult[MixedComponents]:
     """Fit a mixture over numeric and categorical columns by EM to the observed cells.
 
@@ -58,6 +63,9 @@ def fit_mixed(
         missing value; a missing category is NaN in its whole group.
     sizes : sequence of int
         Number of levels of each categorical column.
+    stop : callable, optional
+        Called with the mean log likelihood of a row after each iteration, to show
+        progress, or to end EM there by returning True.
 
     Returns
     -------
@@ -112,7 +120,7 @@ def fit_mixed(
         cells = split_cells(torch.from_numpy(np.hstack([numeric, levels])))
         blocks = split_blocks(mixture, cells, n_numeric)
         starts = _starts(mixture, step, cells, blocks, shift)
-        result = best_of_starts(mixture, step, blocks, starts)
+        result = best_of_starts(mixture, step, blocks, starts, stop)
         gaussian = result.components.gaussian
         gaussian = gaussian._replace(means=gaussian.means + torch.from_numpy(shift))
     warn_unless_converged(result.converged, mixture.max_iter)

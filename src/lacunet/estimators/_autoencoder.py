@@ -86,11 +86,12 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no step of training is made, with
-        a warning; at least one is, and EM is not cut short.
+        a warning; at least one is. EM ends after a third of it, with a warning too,
+        unless there is a checkpoint.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar if not 0.
+        Show the progress of EM and of training if not 0.
     random_state : int, RandomState instance or None, default=None
         Seed of all randomness. The order of the rows has no influence.
 
@@ -203,12 +204,14 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         -------
         self
         """
-        self._begin()
+        began = self._begin()
         table = read_table(self, X, reset=True)
         self._check_image(table)
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
-        return self._fit_networks(table, problem, valid=valid, checkpoint=checkpoint)
+        return self._fit_networks(
+            table, problem, began=began, valid=valid, checkpoint=checkpoint
+        )
 
     def transform(self, X: Any) -> Any:
         """Fill missing values with their reconstruction.

@@ -37,6 +37,7 @@ from lacunet.estimators._fitting import (
     fit_views,
     to_tensor,
     undisturbed,
+    watch_em,
 )
 from lacunet.estimators._networks import (
     NUMBERS_AT_ONCE,
@@ -44,6 +45,7 @@ from lacunet.estimators._networks import (
     ViewEnsemble,
     ViewShape,
 )
+from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import canonical_order, repeat_rows
 from lacunet.estimators._saving import (
     AnyPath,
@@ -78,12 +80,17 @@ class DensityEstimator(CheckedEstimator):
         """Return whether there is a density."""
         return hasattr(self, "density_")
 
-    def _begin(self) -> None:
-        """Check the parameters, and forget what was learned before: all or nothing."""
+    def _begin(self) -> float:
+        """Check the parameters, and forget what was learned before: all or nothing.
+
+        Returns the time, which ``time_limit`` is counted from.
+        """
+        began = time.monotonic()
         check_parameters(self)
         for name in [*vars(self)]:
             if name.endswith("_") or name in _LEARNED:
                 delattr(self, name)
+        return began
 
     def impute(self, X: Any) -> Any:
         """Fill missing values with conditional means, categories with their mode.
@@ -330,11 +337,11 @@ class NetworkEstimator(DensityEstimator):
         table: Any,
         problem: Problem,
         *,
+        began: float,
         valid: Validation | None = None,
         X_unlabelled: Any = None,
         checkpoint: AnyPath | None = None,
     ) -> Self:
-        began = time.monotonic()
         store = None if checkpoint is None else CheckpointFile(checkpoint)
         samples = self._encode_training(table, problem)
         unlabelled = self._encode_unlabelled(X_unlabelled)
@@ -350,8 +357,13 @@ class NetworkEstimator(DensityEstimator):
             parameters = pack_parameters(self.get_params(deep=False))
             owner = name_owner(parameters, [*arrays, unlabelled])
             store.belong_to(owner, setting.seed)
+        until = None
+        if self.time_limit is not None and store is None:
+            # Resumed training needs the density that it began with, whole.
+            until = began + RECIPE.time_of_em * self.time_limit
         with undisturbed():
-            module = build_views(setting, samples, unlabelled)
+            with watch_em(until, verbose=bool(self.verbose)) as stop:
+                module = build_views(setting, samples, unlabelled, stop)
             self._initialise(module, samples, setting.seeds(5))
             self.history_ = fit_views(
                 module,

@@ -14,6 +14,7 @@ from lacunet.density import (
     IncompleteGaussianMixture,
     MixedMixtureDensity,
     MixtureDensity,
+    Stop,
     fit_mixed,
 )
 from lacunet.estimators._recipe import RECIPE
@@ -45,7 +46,11 @@ _REG_FOR_NETWORKS = 1e-2
 
 
 def fit_density(
-    density: Any, encoded: np.ndarray, sizes: Sequence[int], seed: int
+    density: Any,
+    encoded: np.ndarray,
+    sizes: Sequence[int],
+    seed: int,
+    stop: Stop | None = None,
 ) -> MixedComponents:
     """Fit the mixture that was given, or with "auto" one that is chosen for the table.
 
@@ -54,7 +59,7 @@ def fit_density(
     other. ``sizes`` are the numbers of categories.
     """
     if isinstance(density, IncompleteGaussianMixture):
-        return _fit(clone(density), encoded, sizes, seed)
+        return _fit(clone(density), encoded, sizes, seed, stop)
     n_numbers = encoded.shape[1] - sum(sizes)
     many = n_numbers >= RECIPE.many_columns
     few = many or len(encoded) < RECIPE.most_rows_of_factors
@@ -66,17 +71,18 @@ def fit_density(
         folds=_one_of_five(encoded, sizes, seed) if few else [],
         margin=_MARGIN_FOR_NETWORKS,
         reg_covar=_REG_FOR_NETWORKS,
+        stop=stop,
     )
-    return _fit_some(chosen, encoded, sizes, seed)
+    return _fit_some(chosen, encoded, sizes, seed, stop)
 
 
 def fit_classes(
-    encoded: np.ndarray, sizes: Sequence[int], seed: int
+    encoded: np.ndarray, sizes: Sequence[int], seed: int, stop: Stop | None = None
 ) -> MixedComponents:
     """Fit latent classes to a table of categories and bins alone."""
     n_classes = _few_enough(RECIPE.classes, len(encoded), encoded)
     mixture = IncompleteGaussianMixture(n_classes, max_iter=50)
-    return _fit_some(mixture, encoded, sizes, seed)
+    return _fit_some(mixture, encoded, sizes, seed, stop)
 
 
 def build_density(
@@ -106,11 +112,12 @@ def _fit_some(
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
+    stop: Stop | None,
 ) -> MixedComponents:
     """Fit a mixture to no more rows than a good start takes."""
     factor = mixture.covariance_type == "factor"
     most = _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS
-    return _fit(mixture, some_rows(encoded, seed, most), sizes, seed)
+    return _fit(mixture, some_rows(encoded, seed, most), sizes, seed, stop)
 
 
 def _fit(
@@ -118,6 +125,7 @@ def _fit(
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
+    stop: Stop | None,
 ) -> MixedComponents:
     if mixture.random_state is None:
         mixture.set_params(random_state=seed)
@@ -126,7 +134,7 @@ def _fit(
         # without a value.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Got (columns|categories) without")
-        return fit_mixed(mixture, encoded, sizes).components
+        return fit_mixed(mixture, encoded, sizes, stop=stop).components
 
 
 def _one_of_five(encoded: np.ndarray, sizes: Sequence[int], seed: int) -> list[Fold]:
@@ -147,6 +155,7 @@ def choose_mixture(
     folds: Sequence[Fold],
     margin: float,
     reg_covar: float,
+    stop: Stop | None = None,
 ) -> IncompleteGaussianMixture:
     """Choose covariances and number of components by the likelihood of validation rows.
 
@@ -167,7 +176,9 @@ def choose_mixture(
     ]
     if not folds:
         return mixtures[0]
-    scores = [_validation_scores(m, encoded, folds, sizes, seed) for m in mixtures]
+    scores = [
+        _validation_scores(m, encoded, folds, sizes, seed, stop) for m in mixtures
+    ]
     # The median, not the mean: a few outliers would decide alone.
     gains = [float(np.median(score - scores[0])) for score in scores]
     gains[0] += margin
@@ -180,11 +191,12 @@ def _validation_scores(
     folds: Sequence[Fold],
     sizes: Sequence[int],
     seed: int,
+    stop: Stop | None,
 ) -> np.ndarray:
     """Return the log likelihood of a cell in each of the validation rows: (rows,)."""
     scores = []
     for fitted, validation in folds:
-        components = _fit(clone(mixture), encoded[fitted], sizes, seed)
+        components = _fit(clone(mixture), encoded[fitted], sizes, seed, stop)
         rows = encoded[validation]
         with torch.inference_mode():
             of_rows = log_likelihood(torch.from_numpy(rows), components).numpy()

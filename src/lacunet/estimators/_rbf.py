@@ -82,7 +82,8 @@ class LacunetRBFClassifier(LabelledEstimator):
         rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no step of training is made, with
-        a warning; at least one is, and EM is not cut short.
+        a warning; at least one is. EM ends after a third of it, with a warning too,
+        unless there is a checkpoint.
     propagate : {"auto", "expectation", "sample"}, default="auto"
         What predictions are made of: the mean response of the radial units, as in the
         paper, or the mean prediction for draws of what is missing, which is slower.
@@ -96,7 +97,7 @@ class LacunetRBFClassifier(LabelledEstimator):
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar if not 0.
+        Show the progress of EM and of training if not 0.
     random_state : int, RandomState instance or None, default=None
         Seed of all randomness. The order of the rows has no influence.
 

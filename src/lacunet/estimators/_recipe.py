@@ -34,6 +34,7 @@ class Recipe:
     many_columns: int = 60
     classes: int = 4  # latent classes over bins: with one, soybean 0.168, not 0.155
     rows_of_classes: int = 2_500  # for EM
+    time_of_em: float = 1 / 3  # of time_limit: it is a start, training needs the rest
 
     # --- networks
     n_networks: int = 10  # five of each view: as many as folds

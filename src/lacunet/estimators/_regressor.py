@@ -96,7 +96,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         rounded to one over a whole number.
     time_limit : float, default=None
         Seconds from the start of ``fit`` after which no step of training is made, with
-        a warning; at least one is, and EM is not cut short.
+        a warning; at least one is. EM ends after a third of it, with a warning too,
+        unless there is a checkpoint.
     propagate : {"auto", "expectation", "sample"}, default="auto"
         What predictions are made of: the mean response of the first layer, as in the
         paper, or the mean prediction for draws of what is missing, which is slower.
@@ -107,7 +108,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
-        Show a progress bar if not 0.
+        Show the progress of EM and of training if not 0.
     random_state : int, RandomState instance or None, default=None
         Seed of all randomness. The order of the rows has no influence.
 
@@ -242,7 +243,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         """
         check_no_more(self, unknown)
         check_given(y, self)
-        self._begin()
+        began = self._begin()
         table = read_table(self, X, reset=True)
         numbers = check_numbers(y)
         weights = check_weights(sample_weight, numbers, table)
@@ -278,6 +279,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         return self._fit_networks(
             table,
             problem,
+            began=began,
             valid=valid,
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
