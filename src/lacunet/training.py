@@ -224,6 +224,7 @@ def train(
     generator: torch.Generator,
     *,
     store: Store | None = None,
+    warm: bool = False,
     verbose: bool = False,
 ) -> list[Epoch]:
     """Train until no part's validation loss falls, and keep the best weights.
@@ -240,6 +241,9 @@ def train(
     store : Store, optional
         Read before the first epoch and written after each one: training that was
         killed goes on from there, to the result it would have had on this machine.
+    warm : bool, default=False
+        Whether the parts are trained already: they keep their weights if they get no
+        better.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -257,13 +261,16 @@ def train(
     loop = _Loop(task, optimisers, plan, generator)
     if store is not None and (found := store.read()) is not None:
         loop.restore(*found)
+    elif warm:
+        for part in range(len(task.parts)):
+            loop.validate(part, 0)
     try:
         for _ in loop.epochs(verbose=verbose):
             if store is not None:
                 store.write(*loop.checkpoint())
     except KeyboardInterrupt:
         kept = "The best weights so far are kept."
-        if not loop.history:
+        if not loop.progress[0].weights:
             kept = "Nothing was measured yet: the weights are hardly trained."
         msg = f"Training was interrupted after {len(loop.history)} epochs. {kept}"
         warn_user(msg)
@@ -365,7 +372,7 @@ class _Loop:
         last = number >= round(0.7 * self.plan.max_epochs)
         due = number == 1 or number % every == 0 or last
         valid_losses = [
-            self._validate(part, number)
+            self.validate(part, number)
             if due or self.progress[part].anneal_from is not None
             else self.progress[part].last_loss
             for part in active
@@ -427,7 +434,8 @@ class _Loop:
             factor *= 1.0 - (done + 0.5) / (progress.anneal_for * n_steps)
         return factor
 
-    def _validate(self, part: int, epoch: int) -> float:
+    def validate(self, part: int, epoch: int) -> float:
+        """Return the validation loss of a part, and keep its weights if it is best."""
         module = self.task.parts[part].eval()
         with torch.no_grad():
             loss = self.task.validate(part)
@@ -460,7 +468,7 @@ class _Loop:
             # JSON has no infinity: a part that was never measured has no loss.
             "progress": [
                 [
-                    p.loss if p.epoch else None,
+                    p.loss if math.isfinite(p.loss) else None,
                     p.epoch,
                     p.anneal_from,
                     p.anneal_for,

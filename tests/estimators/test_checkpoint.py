@@ -21,7 +21,7 @@ from small import (
     regressor,
 )
 
-from lacunet import IncompleteGaussianMixture
+from lacunet import IncompleteGaussianMixture, load
 from lacunet.estimators import _fitting
 from lacunet.estimators._saving import CheckpointFile, name_owner
 from lacunet.exceptions import LacunetError
@@ -162,6 +162,21 @@ def test_an_interrupted_training_can_go_on(tmp_path, monkeypatch):
             fit(rbf(max_epochs=6), path)
     resumed, whole = fit(rbf(max_epochs=6), path), fit(rbf(max_epochs=6))
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+def test_a_warm_training_that_was_killed_goes_on_to_the_same_result(
+    tmp_path, monkeypatch
+):
+    X, _ = numbers()
+    options = {"warm_start": True, "max_epochs": 6, "batch_size": 20}
+    first = fit(classifier(**options))
+    first.save(tmp_path / "model")
+    break_off(monkeypatch, first, tmp_path / "checkpoint", 20)
+    resumed = fit(load(tmp_path / "model"), tmp_path / "checkpoint")
+    whole = fit(load(tmp_path / "model"))
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+    with pytest.raises(LacunetError, match="other parameters"):
+        fit(classifier(**options), tmp_path / "checkpoint")  # which is not warm
 
 
 # --- a real end of a process

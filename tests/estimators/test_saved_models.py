@@ -54,6 +54,13 @@ def test_models_saved_again_predict_the_same(rows, tmp_path):
         )
 
 
+def test_a_warm_start_goes_on_from_them(rows):
+    model = lacunet.load(FOLDER / "regressor").set_params(warm_start=True, max_epochs=3)
+    table = pd.concat([rows[["age", "bmi", "sex"]]] * 3)
+    model.fit(table, np.linspace(0, 1, len(table)))
+    assert np.isfinite(model.predict(table)).all()
+
+
 def test_scales_of_earlier_formats_are_those_of_today():
     column = {"index": 0, "name": 0, "kind": "number", "had_holes": True, "levels": []}
     old = {"unit": [4.0], "shift": [0.5], "width": [0.25]}

@@ -88,6 +88,10 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         Seconds from the start of ``fit`` after which no step of training is made, with
         a warning; at least one is. EM ends after a third of it, with a warning too,
         unless there is a checkpoint.
+    warm_start : bool, default=False
+        Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
+        density and bins stay what they are, whatever their parameters are now, and
+        networks that get no better on the validation rows keep their weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -149,6 +153,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         weight_decay: float = 0.0,
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
+        warm_start: bool = False,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         verbose: int = 0,
         random_state: Any = None,
@@ -174,6 +179,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
+        self.warm_start = warm_start
         self.device = device
         self.verbose = verbose
         self.random_state = random_state
@@ -205,7 +211,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self
         """
         began = self._begin()
-        table = read_table(self, X, reset=True)
+        table = read_table(self, X, reset=not self._is_warm)
         self._check_image(table)
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)

@@ -1,5 +1,6 @@
 """What the estimators share: a density of tables, networks behind it, saving."""
 
+import copy
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -67,7 +68,7 @@ BLOCK_BUDGET = 2**24
 # would not have the prediction that it has among others.
 _FEW_ROWS = 16
 # What is learned beside the attributes that end in an underscore.
-_LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale")
+_LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale", "_seed")
 
 
 class DensityEstimator(CheckedEstimator):
@@ -83,12 +84,14 @@ class DensityEstimator(CheckedEstimator):
     def _begin(self) -> float:
         """Check the parameters, and forget what was learned before: all or nothing.
 
-        Returns the time, which ``time_limit`` is counted from.
+        A whole model is kept with ``warm_start``. Returns the time, which
+        ``time_limit`` is counted from.
         """
         began = time.monotonic()
         check_parameters(self)
+        warm = getattr(self, "warm_start", False) and hasattr(self, "module_")
         for name in [*vars(self)]:
-            if name.endswith("_") or name in _LEARNED:
+            if not warm and (name.endswith("_") or name in _LEARNED):
                 delattr(self, name)
         return began
 
@@ -307,6 +310,12 @@ class NetworkEstimator(DensityEstimator):
     module_: ViewEnsemble
     history_: list[Epoch]
     _fitted_body: BodyShape
+    _seed: int | None
+
+    @property
+    def _is_warm(self) -> bool:
+        """Whether there are networks already, in ``fit``: it goes on from them."""
+        return hasattr(self, "module_")
 
     def _networks(self) -> nn.Module:
         return self.module_
@@ -316,6 +325,7 @@ class NetworkEstimator(DensityEstimator):
             "branches": [view.shape.to_state() for view in self.module_],
             "body": pack_parameters(asdict(self._fitted_body)),
             "history": [list(record) for record in self.history_],
+            "seed": getattr(self, "_seed", None),
         }
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
@@ -324,6 +334,7 @@ class NetworkEstimator(DensityEstimator):
         self.module_ = ViewEnsemble.from_shapes(shapes, self._fitted_body)
         self.density_ = next(iter(self.module_)).density
         self.history_ = [Epoch(*record) for record in content["history"]]
+        self._seed = content.get("seed")
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         return [ViewShape.from_state(state) for state in content["branches"]]
@@ -351,9 +362,12 @@ class NetworkEstimator(DensityEstimator):
             samples = samples[~bare]
         validation = self._encode_validation(valid)
         setting = self._setting(problem, samples, store)
+        warm = self._is_warm
         if store is not None:
             given = [samples, *([validation] if validation else [])]
             arrays = [a for s in given for a in (s.x, s.targets, s.weights)]
+            if warm:
+                arrays += [t.cpu().numpy() for t in self.module_.state_dict().values()]
             parameters = pack_parameters(self.get_params(deep=False))
             owner = name_owner(parameters, [*arrays, unlabelled])
             store.belong_to(owner, setting.seed)
@@ -362,18 +376,26 @@ class NetworkEstimator(DensityEstimator):
             # Resumed training needs the density that it began with, whole.
             until = began + RECIPE.time_of_em * self.time_limit
         with undisturbed():
-            with watch_em(until, verbose=bool(self.verbose)) as stop:
-                module = build_views(setting, samples, unlabelled, stop)
-            self._initialise(module, samples, setting.seeds(5))
-            self.history_ = fit_views(
+            if warm:  # on a copy: if training fails, the model is what it was
+                module = copy.deepcopy(self.module_).to(setting.device)
+                for view in module:
+                    view.density.requires_grad_(False)
+            else:
+                with watch_em(until, verbose=bool(self.verbose)) as stop:
+                    module = build_views(setting, samples, unlabelled, stop)
+                self._initialise(module, samples, setting.seeds(5))
+            history = fit_views(
                 module,
                 setting.after(time.monotonic() - began),
                 samples,
                 valid=validation,
                 unlabelled=unlabelled,
                 store=store,
+                warm=warm,
             )
         self._fitted_body = setting.body
+        self._seed = setting.seed
+        self.history_ = history
         self.module_ = module
         self.density_ = next(iter(module)).density
         return self
@@ -383,15 +405,19 @@ class NetworkEstimator(DensityEstimator):
         index, weights = repeat_rows(problem.weights, problem.factors)
         if len(index) != len(problem.weights) or not (np.diff(index) == 1).all():
             table = _safe_indexing(table, index)
-        encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
-        encoded = encoder.fit_transform(table)
-        whole = problem.targets is not None and problem.targets.dtype.kind == "i"
-        targets = encoded if problem.targets is None else problem.targets[index]
-        indicator = self._training_parameters()["indicator"]
-        marked = choose_marked(indicator, encoder, encoded, targets, classes=whole)
-        self._inputs = InputEncoder(encoder, marked)
-        x = self._inputs.add_marks(encoded)
-        targets = x if problem.targets is None else targets
+        targets = None if problem.targets is None else problem.targets[index]
+        if self._is_warm:
+            x = self._inputs.transform(table)
+        else:
+            encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
+            encoded = encoder.fit_transform(table)
+            known = encoded if targets is None else targets
+            whole = known.dtype.kind == "i"
+            indicator = self._training_parameters()["indicator"]
+            marked = choose_marked(indicator, encoder, encoded, known, classes=whole)
+            self._inputs = InputEncoder(encoder, marked)
+            x = self._inputs.add_marks(encoded)
+        targets = x if targets is None else targets
         # In single precision: weights on another scale differ by rounding.
         order = canonical_order(x, targets, weights.astype(np.float32))
         return Samples(x, targets, weights)[order]
@@ -416,6 +442,8 @@ class NetworkEstimator(DensityEstimator):
         self, problem: Problem, samples: Samples, store: CheckpointFile | None
     ) -> Setting:
         seed = None if store is None else store.seed
+        if seed is None:  # a warm start has the folds of the fit before
+            seed = getattr(self, "_seed", None)
         if seed is None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return Setting(
@@ -423,7 +451,9 @@ class NetworkEstimator(DensityEstimator):
             self._inputs.sizes,
             self._inputs.n_numeric,
             self._inputs.sources,
-            self._body(problem.out_features or samples.x.shape[1]),
+            self._fitted_body
+            if self._is_warm
+            else self._body(problem.out_features or samples.x.shape[1]),
             problem.criterion,
             find_device(self.device),
             seed,

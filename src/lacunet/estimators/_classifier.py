@@ -75,10 +75,18 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         check_no_more(self, unknown)
         check_given(y, self)
         began = self._begin()
-        table = read_table(self, X, reset=True)
+        table = read_table(self, X, reset=not self._is_warm)
         labels = check_labels(y)
         weights = check_weights(sample_weight, labels, table)
-        self.classes_ = find_classes(labels, weights)
+        classes = find_classes(labels, weights)
+        if self._is_warm and classes.tolist() != self.classes_.tolist():
+            msg = (
+                f"Got y with classes {classes.tolist()[:5]}, but expected "
+                f"{self.classes_.tolist()[:5]}, which the networks were fitted to. Set "
+                f"warm_start=False to begin anew."
+            )
+            raise ValueError(msg)
+        self.classes_ = classes
         factors = class_factors(self.class_weight, labels, weights)
         codes = np.searchsorted(self.classes_, labels).astype(np.int64)
         problem = Problem(codes, weights, CLASSIFICATION, len(self.classes_), factors)
@@ -229,6 +237,10 @@ class LacunetClassifier(LabelledEstimator):
     class_weight : dict or "balanced", default=None
         Weights of the classes in the loss; "balanced" for the inverse of their
         frequencies.
+    warm_start : bool, default=False
+        Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
+        density and bins stay what they are, whatever their parameters are now, and
+        networks that get no better on the validation rows keep their weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -291,6 +303,7 @@ class LacunetClassifier(LabelledEstimator):
         propagate: Literal["auto", "expectation", "sample"] = "auto",
         n_samples: int = 64,
         class_weight: Any = None,
+        warm_start: bool = False,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         verbose: int = 0,
         random_state: Any = None,
@@ -318,6 +331,7 @@ class LacunetClassifier(LabelledEstimator):
         self.propagate = propagate
         self.n_samples = n_samples
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.device = device
         self.verbose = verbose
         self.random_state = random_state

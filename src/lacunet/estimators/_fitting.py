@@ -265,6 +265,7 @@ def fit_views(
     valid: Samples | None,
     unlabelled: np.ndarray,
     store: CheckpointFile | None,
+    warm: bool,
 ) -> list[Epoch]:
     """Train the networks, and leave them with their best weights."""
     parameters = setting.parameters
@@ -288,6 +289,7 @@ def fit_views(
         make_plan(parameters, len(samples.x), anneal=setting.body.skip),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
+        warm=warm,
         verbose=bool(parameters["verbose"]),
     )
     module.view_weights.copy_(torch.tensor(task.choose_view_weights()))

@@ -94,6 +94,10 @@ class LacunetRBFClassifier(LabelledEstimator):
     class_weight : dict or "balanced", default=None
         Weights of the classes in the loss; "balanced" for the inverse of their
         frequencies.
+    warm_start : bool, default=False
+        Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
+        density and bins stay what they are, whatever their parameters are now, and
+        networks that get no better on the validation rows keep their weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -154,6 +158,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         propagate: Literal["auto", "expectation", "sample"] = "auto",
         n_samples: int = 64,
         class_weight: Any = None,
+        warm_start: bool = False,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         verbose: int = 0,
         random_state: Any = None,
@@ -180,6 +185,7 @@ class LacunetRBFClassifier(LabelledEstimator):
         self.propagate = propagate
         self.n_samples = n_samples
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.device = device
         self.verbose = verbose
         self.random_state = random_state

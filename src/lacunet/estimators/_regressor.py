@@ -105,6 +105,10 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         training: networks take a mean that they have never seen for certain.
     n_samples : int, default=64
         Number of draws of a row: quasi-random ones, the same for each row.
+    warm_start : bool, default=False
+        Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
+        density and bins stay what they are, whatever their parameters are now, and
+        networks that get no better on the validation rows keep their weights.
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to compute; "auto" for the best device that torch finds.
     verbose : int, default=0
@@ -167,6 +171,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         time_limit: float | None = None,
         propagate: Literal["auto", "expectation", "sample"] = "auto",
         n_samples: int = 64,
+        warm_start: bool = False,
         device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
         verbose: int = 0,
         random_state: Any = None,
@@ -193,6 +198,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         self.time_limit = time_limit
         self.propagate = propagate
         self.n_samples = n_samples
+        self.warm_start = warm_start
         self.device = device
         self.verbose = verbose
         self.random_state = random_state
@@ -244,10 +250,9 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         check_no_more(self, unknown)
         check_given(y, self)
         began = self._begin()
-        table = read_table(self, X, reset=True)
+        table = read_table(self, X, reset=not self._is_warm)
         numbers = check_numbers(y)
         weights = check_weights(sample_weight, numbers, table)
-        self._flat = numbers.ndim == 1
         outputs = numbers.reshape(len(numbers), -1)
         index, _ = repeat_rows(weights)
         empty = np.isnan(outputs[index]).all(0)
@@ -257,7 +262,16 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
                 f"expected some of each. Leave these out."
             )
             raise ValueError(msg)
-        self._scale = TargetScale.of(outputs[index])
+        if not self._is_warm:
+            self._flat = numbers.ndim == 1
+            self._scale = TargetScale.of(outputs[index])
+        elif outputs.shape[1] != len(self._scale.mean):
+            msg = (
+                f"Got y with {outputs.shape[1]} outputs, but expected "
+                f"{len(self._scale.mean)}, which the networks were fitted to. Set "
+                f"warm_start=False to begin anew."
+            )
+            raise ValueError(msg)
         targets = self._scale.forward(outputs)
         problem = Problem(targets, weights, REGRESSION, targets.shape[1])
         valid = None

@@ -40,6 +40,7 @@ _FREE = (
     "propagate",
     "time_limit",
     "verbose",
+    "warm_start",
 )
 
 
