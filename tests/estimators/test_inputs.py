@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from small import (
     autoencoder,
     classifier,
@@ -238,10 +239,31 @@ def test_a_few_rows_are_fitted(n):
     assert np.isfinite(classifier().fit(X, y).predict_proba(X)).all()
 
 
-def test_a_row_with_nothing_in_it_gets_a_prediction():
-    for name in ("classifier", "regressor"):
-        nothing = predictions(fitted(name), np.full((1, 4), NAN))
-        assert np.isfinite(nothing).all()
+def incomplete(X, fraction=0.3):
+    """Return a complete table with values removed, and a row of nothing."""
+    missing = np.random.RandomState(0).rand(*X.shape) < fraction
+    return np.where(missing, NAN, X), np.full((1, X.shape[1]), NAN)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_a_row_with_nothing_in_it_has_the_frequencies_of_the_classes(load):
+    X, y = load(return_X_y=True)
+    X, nothing = incomplete(X)
+    options = {"hidden_layer_sizes": (32,), "max_epochs": 20, "n_networks": 4}
+    model = classifier(propagate="sample", **options).fit(X, y)
+    frequencies = np.bincount(y) / len(y)
+    (predicted,) = model.predict_proba(nothing)
+    np.testing.assert_allclose(predicted, frequencies, atol=0.08)
+
+
+@pytest.mark.parametrize("propagate", ["expectation", "sample"])
+def test_a_row_with_nothing_in_it_has_the_mean_of_the_targets(propagate):
+    X, y = load_diabetes(return_X_y=True)
+    X, nothing = incomplete(X)
+    options = {"density": "auto", "max_epochs": 20, "n_networks": 4}
+    model = regressor(propagate=propagate, **options).fit(X, y)
+    (predicted,) = model.predict(nothing)
+    assert abs(predicted - y.mean()) < 0.2 * y.std()
 
 
 def test_a_row_with_nothing_in_it_may_be_trained_on():
