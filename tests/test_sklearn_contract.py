@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingClassifier,
 )
+from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
@@ -224,3 +225,24 @@ def test_several_labels_are_predicted_by_several_models():
     both = np.column_stack([y, 1 - y])
     model = MultiOutputClassifier(quick()).fit(X, both)
     assert model.predict(X).shape == (60, 2)
+
+
+@pytest.mark.parametrize("table", ["array", "frame"])
+def test_columns_are_permuted_for_their_importance(table):
+    rows, labels = (X, y) if table == "array" else (FRAME, LABELS)
+    model = classifier(max_epochs=10, lr=0.02).fit(rows, labels)
+    found = permutation_importance(model, rows, labels, n_repeats=3, random_state=0)
+    assert found.importances_mean.argmax() in ((0,) if table == "array" else (0, 1, 2))
+    assert found.importances_mean.max() > 0.02
+
+
+@pytest.mark.parametrize(
+    ("column", "values"), [("number", [-2.0, 0.0, 2.0]), ("town", ["Bonn", "Rome"])]
+)
+def test_partial_dependence_of_values_that_are_given(column, values):
+    """Scikit-learn's own grid is of quantiles, all NaN where a value is missing."""
+    model = classifier(max_epochs=10, lr=0.02).fit(FRAME, LABELS)
+    given = {column: np.array(values, dtype=object if column == "town" else float)}
+    found = partial_dependence(model, FRAME, [column], custom_values=given)
+    assert found["grid_values"][0].tolist() == values
+    assert (np.diff(found["average"][0]) > 0).all()
