@@ -64,11 +64,14 @@ def test_outputs_are_learned_from_what_is_there(density):
     X, both, partly = two_outputs()
     options = {"max_epochs": 15, "lr": 0.02}
     options |= {"density": density, "indicator": "auto"} if density else {}
-    model = regressor(**options).fit(pd.DataFrame(X), pd.DataFrame(partly))
-    scores = r2_score(both, model.predict(pd.DataFrame(X)), multioutput="raw_values")
+    model = regressor(**options).fit(X, pd.DataFrame(partly))
+    scores = r2_score(both, model.predict(X), multioutput="raw_values")
     assert (scores > 0.5).all()
+    nullable = pd.DataFrame(partly).astype("Float64").to_numpy()  # with pd.NA
+    same = regressor(**options).fit(X, nullable).predict(X)
+    np.testing.assert_array_equal(same, model.predict(X))
     with pytest.raises(ValueError, match="contains NaN"):
-        model.score(pd.DataFrame(X), partly)
+        model.score(X, partly)
 
 
 def test_a_row_without_any_output_teaches_the_density_alone():

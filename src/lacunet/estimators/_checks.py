@@ -391,6 +391,8 @@ def check_numbers(y: Any) -> np.ndarray:
             f"and use a classifier if the strings are names of classes."
         )
         raise TypeError(msg)
+    if several and cells:  # None and pd.NA as well
+        y = np.where(find_observed(cells).reshape(given.shape), given, np.nan)
     values: np.ndarray = check_array(
         y,
         ensure_2d=False,
