@@ -6,9 +6,17 @@ import torch
 
 from lacunet import IncompleteGaussianMixture
 from lacunet.estimators import _densities
-from lacunet.estimators._densities import fit_classes, fit_density
+from lacunet.estimators._densities import Watch
 
 NAN = np.nan
+
+
+def fit_density(density, rows, sizes=(), seed=0, **until):
+    return _densities.fit_density(density, rows, sizes, seed, Watch(**until))
+
+
+def fit_classes(rows, sizes, seed):
+    return _densities.fit_classes(rows, sizes, seed, Watch())
 
 
 def correlated(n=300, noise=0.1):
@@ -99,6 +107,14 @@ def test_few_rows_get_few_components(n_rows):
 def test_the_margin_keeps_the_first_candidate(monkeypatch):
     monkeypatch.setattr(_densities, "_MARGIN", 100.0)
     assert covariance_of(fit_density("auto", correlated(), (), 0)) == "DiagComponents"
+
+
+def test_what_was_found_when_the_time_is_over_is_taken():
+    whole = fit_density("auto", correlated())
+    cut = fit_density("auto", correlated(), until=0.0)
+    assert covariance_of(whole) == "FactorComponents"
+    assert covariance_of(cut) == "DiagComponents"  # the first, and no other
+    assert torch.isfinite(cut.gaussian.means).all()
 
 
 def one_hot(*columns):

@@ -1,6 +1,5 @@
 """The density F of the data: EM on incomplete rows, and a trainable torch module."""
 
-from lacunet.density._em import Stop as Stop
 from lacunet.density._incomplete import IncompleteGaussianMixture
 from lacunet.density._mixed import MixedMixtureDensity, bin_gaussians
 from lacunet.density._mixed_em import fit_mixed

@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +24,7 @@ from lacunet.estimators._checks import (
     find_device,
     read_table,
 )
+from lacunet.estimators._densities import Watch
 from lacunet.estimators._encoding import (
     FOR_NETWORKS,
     FOR_TABLES,
@@ -38,7 +40,6 @@ from lacunet.estimators._fitting import (
     fit_views,
     to_tensor,
     undisturbed,
-    watch_em,
 )
 from lacunet.estimators._networks import (
     NUMBERS_AT_ONCE,
@@ -381,8 +382,8 @@ class NetworkEstimator(DensityEstimator):
                 for view in module:
                     view.density.requires_grad_(False)
             else:
-                with watch_em(until, verbose=bool(self.verbose)) as stop:
-                    module = build_views(setting, samples, unlabelled, stop)
+                with closing(Watch(until, verbose=bool(self.verbose))) as watch:
+                    module = build_views(setting, samples, unlabelled, watch)
                 self._initialise(module, samples, setting.seeds(5))
             history = fit_views(
                 module,

@@ -1,5 +1,7 @@
 """The mixtures that networks start from, fitted by EM to the encoded rows."""
 
+import math
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -8,16 +10,17 @@ import numpy as np
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from tqdm.auto import tqdm
 
 from lacunet.density import (
     GaussianMixtureDensity,
     IncompleteGaussianMixture,
     MixedMixtureDensity,
     MixtureDensity,
-    Stop,
     fit_mixed,
 )
 from lacunet.estimators._recipe import RECIPE
+from lacunet.exceptions import warn_user
 from lacunet.functional import MixedComponents, log_likelihood
 
 # Of all that is learned, whatever torch's default is at the moment.
@@ -43,12 +46,38 @@ _ITERATIONS = {"diag": 100, "factor": 30}
 _REG_COVAR = 1e-2
 
 
+class Watch:
+    """Given to EM, it shows the iterations, and ends it at a time, with a warning."""
+
+    def __init__(self, until: float | None = None, *, verbose: bool = False) -> None:
+        self._until = math.inf if until is None else until
+        self._bar = tqdm(desc="EM", unit=" iterations", disable=not verbose)
+        self.is_over = False
+
+    def __call__(self, log_likelihood: float) -> bool:
+        """Return whether the time is over, after an iteration."""
+        self._bar.update()
+        self._bar.set_postfix(log_likelihood=f"{log_likelihood:.4f}")
+        self.is_over = time.monotonic() >= self._until
+        return self.is_over
+
+    def close(self) -> None:
+        """Warn if EM was cut."""
+        self._bar.close()
+        if self.is_over:
+            msg = (
+                "EM was cut by time_limit, of which it may take a third: the density "
+                "is what it had found until then. Allow more time for a better one."
+            )
+            warn_user(msg, ConvergenceWarning)
+
+
 def fit_density(
     density: Any,
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
-    stop: Stop | None = None,
+    watch: Watch,
 ) -> MixedComponents:
     """Fit the mixture that was given, or with "auto" one that is chosen for the table.
 
@@ -57,7 +86,7 @@ def fit_density(
     of categories.
     """
     if isinstance(density, IncompleteGaussianMixture):
-        return _fit(clone(density), encoded, sizes, seed, stop)
+        return _fit(clone(density), encoded, sizes, seed, watch)
     n_numbers = encoded.shape[1] - sum(sizes)
     many = n_numbers >= RECIPE.many_columns
     shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
@@ -81,28 +110,34 @@ def fit_density(
     if compare:
         valid = encoded[shuffled[:n_valid]]
         n_cells = np.maximum((~np.isnan(valid)).sum(1), 1)
+        found = []
         scores = []  # log likelihood of a cell, for each of the validation rows
         for mixture in mixtures:
-            components = _fit(clone(mixture), fitted, sizes, seed, stop)
+            found.append(_fit(clone(mixture), fitted, sizes, seed, watch))
             with torch.inference_mode():
-                of_rows = log_likelihood(torch.from_numpy(valid), components)
+                of_rows = log_likelihood(torch.from_numpy(valid), found[-1])
             scores.append(of_rows.numpy() / n_cells)
+            if watch.is_over:
+                break
         # The median, not the mean: a few outliers would decide alone.
         gains = [float(np.median(score - scores[0])) for score in scores]
         gains[0] += _MARGIN
-        chosen = mixtures[int(np.argmax(gains))]
+        best = int(np.argmax(gains))
+        if watch.is_over:
+            return found[best]
+        chosen = mixtures[best]
     factor = chosen.covariance_type == "factor"
     some = some_rows(encoded, seed, _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS)
-    return _fit(chosen, some, sizes, seed, stop)
+    return _fit(chosen, some, sizes, seed, watch)
 
 
 def fit_classes(
-    encoded: np.ndarray, sizes: Sequence[int], seed: int, stop: Stop | None = None
+    encoded: np.ndarray, sizes: Sequence[int], seed: int, watch: Watch
 ) -> MixedComponents:
     """Fit latent classes to a table of categories and bins alone."""
     n_classes = _few_enough(RECIPE.classes, len(encoded), encoded)
     mixture = IncompleteGaussianMixture(n_classes, max_iter=50)
-    return _fit(mixture, encoded, sizes, seed, stop)
+    return _fit(mixture, encoded, sizes, seed, watch)
 
 
 def build_density(
@@ -132,7 +167,7 @@ def _fit(
     encoded: np.ndarray,
     sizes: Sequence[int],
     seed: int,
-    stop: Stop | None,
+    watch: Watch,
 ) -> MixedComponents:
     if mixture.random_state is None:
         mixture.set_params(random_state=seed)
@@ -141,7 +176,7 @@ def _fit(
         # without a value.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Got (columns|categories) without")
-        return fit_mixed(mixture, encoded, sizes, stop=stop).components
+        return fit_mixed(mixture, encoded, sizes, stop=watch).components
 
 
 def _few_enough(n_components: int, n_rows: int, encoded: np.ndarray) -> int:

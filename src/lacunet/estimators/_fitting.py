@@ -1,7 +1,6 @@
 """From encoded rows to trained networks: views, losses, validation, optimiser."""
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -9,15 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 from torch.nn import functional
-from tqdm.auto import tqdm
 
-from lacunet.density import Stop
 from lacunet.estimators._bins import find_bins
 from lacunet.estimators._densities import (
     DTYPE,
+    Watch,
     build_density,
     fit_classes,
     fit_density,
@@ -155,31 +152,8 @@ def undisturbed() -> Iterator[None]:
 # --- the views
 
 
-@contextmanager
-def watch_em(until: float | None, *, verbose: bool) -> Iterator[Stop]:
-    """Show the iterations of EM, and end it at a time, with a warning."""
-    cut = False
-    with tqdm(desc="EM", unit=" iterations", disable=not verbose) as bar:
-
-        def stop(log_likelihood: float) -> bool:
-            nonlocal cut
-            bar.update()
-            bar.set_postfix(log_likelihood=f"{log_likelihood:.4f}")
-            late = until is not None and time.monotonic() >= until
-            cut = cut or late
-            return late
-
-        yield stop
-    if cut:
-        msg = (
-            "EM was cut by time_limit, of which it may take a third: the density is "
-            "what it had found until then. Allow more time for a better one."
-        )
-        warn_user(msg, ConvergenceWarning)
-
-
 def build_views(
-    setting: Setting, samples: Samples, unlabelled: np.ndarray, stop: Stop
+    setting: Setting, samples: Samples, unlabelled: np.ndarray, watch: Watch
 ) -> ViewEnsemble:
     """Fit the densities of all views, and put networks behind them.
 
@@ -199,7 +173,7 @@ def build_views(
     n_second = n_networks // 2 if two else 0
 
     components = fit_density(
-        parameters["density"], rows, setting.sizes, setting.seeds(1), stop
+        parameters["density"], rows, setting.sizes, setting.seeds(1), watch
     )
     trainable: bool | tuple[str, ...] = parameters["train_density"]
     if trainable and auto and isinstance(components.gaussian, FactorComponents):
@@ -216,7 +190,7 @@ def build_views(
             first.weight.mul_(math.sqrt(first.in_features / n_columns))
     views = [View(networks)]
     if n_second:
-        bins = _build_bins(setting, samples, rows, n_second, generator, stop)
+        bins = _build_bins(setting, samples, rows, n_second, generator, watch)
         views.append(View(bins))
     return ViewEnsemble(views).to(setting.device)
 
@@ -227,7 +201,7 @@ def _build_bins(
     rows: np.ndarray,
     n_networks: int,
     generator: torch.Generator,
-    stop: Stop,
+    watch: Watch,
 ) -> NetworkEnsemble:
     """Find bins, fit latent classes to them, and put networks behind these."""
     targets = samples.targets
@@ -244,7 +218,7 @@ def _build_bins(
         known = np.eye(len(centres))[places]
         one_hot.append(np.where(np.isnan(x)[:, None], np.nan, known))
     seen = np.hstack([*one_hot, some[:, setting.n_numeric :]])
-    components = fit_classes(seen, sizes, setting.seeds(2), stop)
+    components = fit_classes(seen, sizes, setting.seeds(2), watch)
     density = build_density(
         components, gamma=setting.parameters["gamma"], trainable=False
     )
