@@ -327,10 +327,13 @@ class NetworkEstimator(DensityEstimator):
             "body": pack_parameters(asdict(self._fitted_body)),
             "history": [list(record) for record in self.history_],
             "seed": getattr(self, "_seed", None),
+            "most_missing": self._most_missing,
         }
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         self._fitted_body = BodyShape.from_state(unpack_parameters(content["body"]))
+        # Not known of models of format 1: any row may lack as much.
+        self._most_missing = int(content.get("most_missing", self.n_features_in_))
         shapes = self._shapes(content)
         self.module_ = ViewEnsemble.from_shapes(shapes, self._fitted_body)
         self.density_ = next(iter(self.module_)).density
@@ -418,6 +421,9 @@ class NetworkEstimator(DensityEstimator):
             marked = choose_marked(indicator, encoder, encoded, known, classes=whole)
             self._inputs = InputEncoder(encoder, marked)
             x = self._inputs.add_marks(encoded)
+            self._most_missing = 0
+        missing = np.isnan(x[:, self._inputs.table.starts]).sum(1)
+        self._most_missing = max(self._most_missing, int(missing.max()))
         targets = x if targets is None else targets
         # In single precision: weights on another scale differ by rounding.
         order = canonical_order(x, targets, weights.astype(np.float32))
@@ -484,8 +490,12 @@ class NetworkEstimator(DensityEstimator):
         _, x = self._read(X)
         drawn = torch.full((len(x),), self.propagate == "sample", device=x.device)
         if self.propagate == "auto":
-            places = torch.as_tensor(self._inputs.table.complete_places)
-            drawn = torch.isnan(x[:, places.to(x.device)]).any(1)
+            table = self._inputs.table
+            missing, unseen = (
+                torch.isnan(x[:, torch.as_tensor(places, device=x.device)]).sum(1)
+                for places in (table.starts, table.complete_places)
+            )
+            drawn = (unseen > 0) | (missing > self._most_missing)
         means = torch.empty(len(x), self._fitted_body.out_features, dtype=torch.float64)
         for rows, draws in ((~drawn, 0), (drawn, int(self.n_samples))):
             if rows.any():

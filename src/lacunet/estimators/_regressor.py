@@ -102,7 +102,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         What predictions are made of: the mean response of the first layer, as in the
         paper, or the mean prediction for draws of what is missing, which is slower.
         "auto" draws for rows that lack a value of a column that was complete in
-        training: networks take a mean that they have never seen for certain.
+        training, or more values than any row of it: networks take a mean that they
+        have never seen for certain.
     n_samples : int, default=64
         Number of draws of a row: quasi-random ones, the same for each row.
     warm_start : bool, default=False
