@@ -327,7 +327,7 @@ def test_what_only_says_how_long_to_go_on_may_change(free, tmp_path):
 
 def test_a_file_that_is_no_checkpoint_is_refused_before_any_work(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(LacunetError, match="safetensors can't read"):
+    with pytest.raises(LacunetError, match="which can't be read"):
         fit(classifier(), tmp_path / "thesis.tex")
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 

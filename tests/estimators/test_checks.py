@@ -183,7 +183,7 @@ def test_lazy_frames_and_series_are_refused(frame):
     pl = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"X\.collect\(\) for a lazy frame"):
         ToyImputer().fit(pl.DataFrame({"a": [1.0]}).lazy())
-    with pytest.raises(ValueError, match="2-dimensional container"):
+    with pytest.raises(ValueError, match="expected 2: rows and columns"):
         ToyImputer().fit(frame["age"])
 
 

@@ -1,5 +1,7 @@
 """The densities that networks start from."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,13 @@ from lacunet.estimators import _densities
 from lacunet.estimators._densities import Watch
 
 NAN = np.nan
+
+
+@pytest.fixture(autouse=True)
+def _factors_for_few_columns(monkeypatch):
+    recipe = dataclasses.replace(_densities.RECIPE, many_columns=2)
+    monkeypatch.setattr(_densities, "RECIPE", recipe)
+    monkeypatch.setattr(_densities, "_CANDIDATES", _densities._CANDIDATES[:2])
 
 
 def fit_density(density, rows, sizes=(), seed=0, **until):

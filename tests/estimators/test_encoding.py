@@ -170,7 +170,7 @@ def table(request):
     return request.param()
 
 
-def test_encoded_is_as_wide_as_it_says_and_float(table):
+def test_encoded_has_the_stated_width_and_is_float(table):
     encoder = TableEncoder()
     encoded = encoder.fit_transform(table)
     assert encoded.dtype == np.float64
@@ -209,7 +209,7 @@ def test_encoding_then_restoring_an_emptied_table_gives_the_table_back(table):
     encoder = TableEncoder().fit(table)
     row = slice(len(table) - 1, len(table))
     encoded = encoder.transform(table[row])
-    emptied = TABLE_OF_HOLES[type(table).__module__.split(".")[0]](table[row])
+    emptied = EMPTIED[type(table).__module__.split(".")[0]](table[row])
     restored = cells_of(encoder.restore(encoded, emptied))
     for before, after in zip(cells_of(table[row]), restored, strict=True):
         same = pytest.approx(before) if isinstance(before[0], float) else before
@@ -239,7 +239,7 @@ def _arrow_missing(table):
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-TABLE_OF_HOLES = {
+EMPTIED = {
     "numpy": _numpy_missing,
     "pandas": _pandas_missing,
     "polars": _polars_missing,
@@ -292,7 +292,7 @@ def test_numbers_come_first_then_a_group_a_category():
     assert encoder.sources.tolist() == [1, 0, 0]
 
 
-def test_the_columns_say_what_was_learned():
+def test_the_columns_keep_what_was_learned():
     town, age, day = (
         TableEncoder()
         .fit([["b", 1.0, DAY], ["a", 3.0, None], ["a", 2.0, days(4)[0]]])

@@ -74,7 +74,7 @@ def test_scales_of_earlier_formats_are_those_of_today():
         ),
     ):
         table = {"scale": scale, "columns": [column], "scaling": scaling}
-        _, content = upgrade({}, {"inputs": {"table": table}})
+        _, content = upgrade({}, {"class": "", "inputs": {"table": table}})
         new = content["inputs"]["table"]
         assert new["columns"][0].keys() == {"name", "kind", "had_missing", "categories"}
         assert new["scaling"] == expected

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -330,16 +329,7 @@ def test_files_may_be_links_but_not_folders(model, tmp_path, name):
     assert same(read_model(model)[0], make_tensors())
     (model / name).unlink()
     (model / name).mkdir()
-    with pytest.raises(LacunetError, match="a folder or device"):
-        read_model(model)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
-def test_a_pipe_is_refused_without_waiting_for_it(model, name):
-    (model / name).unlink()
-    os.mkfifo(model / name)
-    with pytest.raises(LacunetError, match="a folder or device"):
+    with pytest.raises(LacunetError, match="could not read a model"):
         read_model(model)
 
 
@@ -380,12 +370,14 @@ def test_a_model_of_another_library_is_never_replaced(model):
     (model / "model.safetensors").unlink()
     model.rmdir()
     model.write_text("a file")
-    with pytest.raises(LacunetError, match="Got a file at"):
+    with pytest.raises(LacunetError, match="could not write a model there"):
         write_model(model, {}, {})
 
 
 def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(model, checkpoint):
-    with pytest.raises(LacunetError, match="Got a file"):
+    with pytest.raises(
+        LacunetError, match="could not read a model there: a folder with"
+    ):
         read_model(checkpoint)
     with pytest.raises(LacunetError, match="or a checkpoint of lacunet"):
         CheckpointFile(model / "model.safetensors")
@@ -413,11 +405,3 @@ def test_texts_stand_beside_a_model_and_are_replaced_with_it(tmp_path):
     write_model(tmp_path / "m", {}, {}, force=True)
     assert len(list((tmp_path / "m").iterdir())) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
-
-
-def test_a_text_that_the_user_has_laid_there_is_not_replaced(tmp_path):
-    write_model(tmp_path / "m", {}, {}, {"card.md": "A"})
-    (tmp_path / "m/notes.md").write_text("mine")
-    with pytest.raises(LacunetError, match="or a model of lacunet to replace"):
-        write_model(tmp_path / "m", {}, {}, {"notes.md": "other"}, force=True)
-    assert (tmp_path / "m/notes.md").read_text() == "mine"

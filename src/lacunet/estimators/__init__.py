@@ -15,16 +15,15 @@ from lacunet.estimators._checks import read_table as read_table
 from lacunet.estimators._classifier import LacunetClassifier
 from lacunet.estimators._densities import DTYPE as DTYPE
 from lacunet.estimators._encoding import TableEncoder as TableEncoder
+from lacunet.estimators._encoding import TargetScale as TargetScale
 from lacunet.estimators._fitting import make_plan as make_plan
 from lacunet.estimators._fitting import undisturbed as undisturbed
 from lacunet.estimators._imputer import LacunetImputer
-from lacunet.estimators._loading import load
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor
 from lacunet.estimators._sampling import deal_folds as deal_folds
 from lacunet.estimators._sampling import find_copies as find_copies
-from lacunet.estimators._saving import check_place
-from lacunet.estimators._scaling import TargetScale as TargetScale
+from lacunet.estimators._saving import check_place, load
 
 __all__ = [
     "LacunetAutoencoder",

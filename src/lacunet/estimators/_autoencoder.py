@@ -1,6 +1,7 @@
 """An autoencoder that is trained on observed cells, and fills in the others."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,13 +11,14 @@ from torch import Tensor
 
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._checks import read_table
+from lacunet.estimators._encoding import Method
 from lacunet.estimators._fitting import RECONSTRUCTION
 from lacunet.estimators._networks import BodyShape
 from lacunet.estimators._saving import AnyPath, check_agreement
-from lacunet.estimators._scaling import Method
 from lacunet.nn import ActivationLike
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
     """An autoencoder over rows with missing values, trained on observed cells alone.
 
@@ -129,60 +131,31 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
     (200, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        density: Any = "auto",
-        gamma: float = 0.01,
-        train_density: bool = True,
-        density_loss_weight: float = 0.1,
-        mask_augmentation: float = 0.2,
-        masked_fraction: float = 1.0,
-        image_shape: tuple[int, int] | None = None,
-        max_categories: int = 32,
-        scale: Method = "standard",
-        on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
-        missing_columns: Literal["raise", "use"] = "raise",
-        hidden_layer_sizes: tuple[int, ...] = (256, 128, 64, 128, 256),
-        activation: ActivationLike | tuple[ActivationLike, ActivationLike] = "relu",
-        out_activation: ActivationLike = "identity",
-        max_epochs: int = 200,
-        batch_size: int | Literal["auto"] = "auto",
-        lr: float = 1e-3,
-        schedule: Literal["constant", "one-cycle"] = "constant",
-        weight_decay: float = 0.0,
-        validation_fraction: float = 0.2,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.density = density
-        self.gamma = gamma
-        self.train_density = train_density
-        self.density_loss_weight = density_loss_weight
-        self.mask_augmentation = mask_augmentation
-        self.masked_fraction = masked_fraction
-        self.image_shape = image_shape
-        self.max_categories = max_categories
-        self.scale = scale
-        self.on_unseen_missing = on_unseen_missing
-        self.missing_columns = missing_columns
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.out_activation = out_activation
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    density: Any = "auto"
+    gamma: float = 0.01
+    train_density: bool = True
+    density_loss_weight: float = 0.1
+    mask_augmentation: float = 0.2
+    masked_fraction: float = 1.0
+    image_shape: tuple[int, int] | None = None
+    max_categories: int = 32
+    scale: Method = "standard"
+    on_unseen_missing: Literal["warn", "use", "raise"] = "warn"
+    missing_columns: Literal["raise", "use"] = "raise"
+    hidden_layer_sizes: tuple[int, ...] = (256, 128, 64, 128, 256)
+    activation: ActivationLike | tuple[ActivationLike, ActivationLike] = "relu"
+    out_activation: ActivationLike = "identity"
+    max_epochs: int = 200
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float = 1e-3
+    schedule: Literal["constant", "one-cycle"] = "constant"
+    weight_decay: float = 0.0
+    validation_fraction: float = 0.2
+    time_limit: float | None = None
+    warm_start: bool = False
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    verbose: int = 0
+    random_state: Any = None
 
     def fit(
         self,
@@ -212,7 +185,13 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         """
         began = self._begin()
         table = read_table(self, X, reset=not self._is_warm)
-        self._check_image(table)
+        if self.image_shape is not None and np.prod(self.image_shape) != table.shape[1]:
+            msg = (
+                f"Got image_shape={self.image_shape!r} and X with {table.shape[1]} "
+                f"columns, but expected {np.prod(self.image_shape)} of them: one for "
+                f"each pixel, row after row."
+            )
+            raise ValueError(msg)
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
         return self._fit_networks(
@@ -233,7 +212,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
             Of the type of ``X``. Observed cells are unchanged.
         """
         table, x = self._read(X)
-        return self._restore(self._outputs(x), table)
+        return self._restore(self._map_blocks(self.module_, x), table)
 
     def reconstruct(self, X: Any) -> np.ndarray:
         """Return the reconstruction of all cells, the observed ones too.
@@ -253,7 +232,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         plain = all(column.kind == "number" for column in self._inputs.table.columns)
         shape = (len(x), self.n_features_in_)
         nothing = np.full(shape, np.nan) if plain else np.full(shape, None)
-        filled: np.ndarray = self._restore(self._outputs(x), nothing)
+        filled: np.ndarray = self._restore(self._map_blocks(self.module_, x), nothing)
         return filled
 
     def encode(self, X: Any) -> np.ndarray:
@@ -271,33 +250,17 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         _, x = self._read(X)
         depth = int(np.argmin(self._fitted_body.hidden_sizes))
         (view,) = self.module_
-        with torch.inference_mode():
-            blocks = [
-                view.networks.hidden(block, depth)[0]
-                for block in x.split(self._block_size())
-            ]
-        return torch.cat(blocks).cpu().double().numpy()
-
-    def _check_image(self, table: Any) -> None:
-        if self.image_shape is None:
-            return
-        height, width = self.image_shape
-        if height * width != table.shape[1]:
-            msg = (
-                f"Got image_shape={self.image_shape!r} and X with {table.shape[1]} "
-                f"columns, but expected {height * width} of them: one for each pixel, "
-                f"row after row."
-            )
-            raise ValueError(msg)
+        codes = self._map_blocks(lambda block: view.networks.hidden(block, depth), x)
+        return codes.cpu().double().numpy()
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         super()._unpack(content)
         width = len(self._inputs.sources)
         check_agreement(outputs=(self.module_.out_features, width))
 
-    def _outputs(self, x: Tensor) -> Tensor:
+    def _map_blocks(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         with torch.inference_mode():
-            blocks = [self.module_(block)[0] for block in x.split(self._block_size())]
+            blocks = [network(block)[0] for block in x.split(self._block_size())]
         return torch.cat(blocks)
 
     def _training_parameters(self) -> dict[str, Any]:
@@ -312,11 +275,5 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
                 f"layer, and of those behind it."
             )
             raise ValueError(msg)
-        first, later = pair
-        return BodyShape(
-            tuple(self.hidden_layer_sizes),
-            out_features,
-            first,
-            later,
-            self.out_activation,
-        )
+        sizes = tuple(self.hidden_layer_sizes)
+        return BodyShape(sizes, out_features, pair[0], pair[1], self.out_activation)

@@ -69,7 +69,7 @@ BLOCK_BUDGET = 2**24
 # would not have the prediction that it has among others.
 _FEW_ROWS = 16
 # What is learned beside the attributes that end in an underscore.
-_LEARNED = ("_fitted_body", "_flat", "_inputs", "_scale", "_seed")
+_LEARNED = ("_fitted_body", "_flat", "_inputs", "_most_missing", "_scale", "_seed")
 
 
 class DensityEstimator(CheckedEstimator):
@@ -332,8 +332,7 @@ class NetworkEstimator(DensityEstimator):
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         self._fitted_body = BodyShape.from_state(unpack_parameters(content["body"]))
-        # Not known of models of format 1: any row may lack as much.
-        self._most_missing = int(content.get("most_missing", self.n_features_in_))
+        self._most_missing = int(content["most_missing"])
         shapes = self._shapes(content)
         self.module_ = ViewEnsemble.from_shapes(shapes, self._fitted_body)
         self.density_ = next(iter(self.module_)).density

@@ -19,12 +19,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from lacunet.density import IncompleteGaussianMixture
-from lacunet.estimators._columns import as_table, find_observed, is_frame
-from lacunet.estimators._scaling import METHODS
+from lacunet.estimators._columns import as_table
+from lacunet.estimators._encoding import METHODS
 from lacunet.exceptions import warn_user
+from lacunet.missingness import find_observed
 
 # They may be changed on a fitted model.
-_OF_PREDICTION = ("missing_columns", "on_unseen_missing", "propagate", "n_samples")
+OF_PREDICTION = ("missing_columns", "on_unseen_missing", "propagate", "n_samples")
 # Sums of larger weights may overflow.
 _HUGE = 1e30
 
@@ -78,7 +79,7 @@ def check_parameters(estimator: Any) -> None:
 
 def check_prediction_parameters(estimator: Any) -> None:
     """Check those that may have been changed on a fitted model."""
-    names = [name for name in _OF_PREDICTION if hasattr(estimator, name)]
+    names = [name for name in OF_PREDICTION if hasattr(estimator, name)]
     _check({name: getattr(estimator, name) for name in names})
 
 
@@ -113,26 +114,24 @@ def find_device(device: str) -> torch.device:
 
 # --- rules of parameters
 
-# What a value must be, and that in words.
+# Whether a value is as it must be, and that in words.
 Rule = tuple[Callable[[Any], bool], str]
 
 
-def _is_integer(value: Any, least: int) -> bool:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return whole and bool(value >= least)
+def _number(least: float, most: float = math.inf, kind: type = numbers.Real) -> Rule:
+    def is_valid(value: Any) -> bool:
+        is_number = isinstance(value, kind) and not isinstance(value, bool)
+        return is_number and math.isfinite(value) and bool(least <= value <= most)
+
+    what = "a number" if kind is numbers.Real else "an integer"
+    end = (
+        f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    )
+    return is_valid, f"{what} {end}"
 
 
 def _integer(least: int) -> Rule:
-    return lambda value: _is_integer(value, least), f"an integer of at least {least}"
-
-
-def _number(least: float, most: float = math.inf) -> Rule:
-    def is_valid(value: Any) -> bool:
-        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        return real and math.isfinite(value) and bool(least <= value <= most)
-
-    bounds = f"from {least:g} to {most:g}" if math.isfinite(most) else f">= {least:g}"
-    return is_valid, f"a number {bounds}"
+    return _number(least, kind=numbers.Integral)
 
 
 def _choice(*choices: str) -> Rule:
@@ -151,7 +150,7 @@ def _either(special: Any, rule: Rule) -> Rule:
 
 def _sizes(value: Any) -> bool:
     several = isinstance(value, (tuple, list, np.ndarray)) and len(value) > 0
-    return several and all(_is_integer(size, 1) for size in value)
+    return several and all(map(_integer(1)[0], value))
 
 
 _BOOLEAN: Rule = (lambda v: isinstance(v, (bool, np.bool_)), "True or False")
@@ -174,7 +173,6 @@ _RULES: dict[str, Rule] = {
     "missing_columns": _choice("raise", "use"),
     "on_unseen_missing": _choice("warn", "use", "raise"),
     "propagate": _choice("auto", "expectation", "sample"),
-    "device": _choice("cpu", "cuda", "mps", "auto"),
     "scale": _choice(*METHODS),
     "schedule": _choice("constant", "one-cycle"),
     "train_density": _BOOLEAN,
@@ -182,11 +180,7 @@ _RULES: dict[str, Rule] = {
     "indicator": _either("auto", _BOOLEAN),
     "hidden_layer_sizes": (_sizes, "a tuple of at least one positive integer"),
     "image_shape": _either(
-        None,
-        (
-            lambda v: _sizes(v) and len(v) == 2,
-            "a pair of positive integers: height and width",
-        ),
+        None, (lambda v: _sizes(v) and len(v) == 2, "a pair of positive integers")
     ),
     "density": _either(
         "auto",
@@ -220,19 +214,11 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     ):
         # A shortcut for single rows. Infinities are found when the table is encoded.
         return X
-    if not is_frame(X):
-        if hasattr(X, "collect") or hasattr(X, "__arrow_c_array__"):
-            msg = (
-                f"Got X of type {type(X).__name__}, but expected a table in memory. "
-                f"Use X.collect() for a lazy frame, pyarrow.Table.from_batches for a "
-                f"batch."
-            )
-            raise TypeError(msg)
-        table = as_table(X) if isinstance(X, (list, tuple, np.ma.MaskedArray)) else X
+    frame = X if type(X) is np.ndarray else as_table(X)
+    if isinstance(frame, np.ndarray):
         return validate_data(
-            estimator, table, reset=reset, dtype=None, ensure_all_finite="allow-nan"
+            estimator, frame, reset=reset, dtype=None, ensure_all_finite="allow-nan"
         )
-    frame = cast("nw.DataFrame[Any]", as_table(X))
     for size, what in zip(frame.shape, ("sample", "feature"), strict=True):
         if size == 0:
             msg = (
@@ -297,8 +283,7 @@ def class_factors(
         totals = np.bincount(codes, weights)
         even = totals.sum() / np.count_nonzero(totals)
         # A class whose rows are all left out has no weight, and needs none.
-        balanced: np.ndarray = even / np.where(totals > 0, totals, 1.0)[codes]
-        return balanced
+        return np.asarray(even / np.where(totals > 0, totals, 1.0)[codes])
     factors: np.ndarray = compute_sample_weight(class_weight, labels)
     if not _are_weights(factors):
         msg = (
@@ -321,11 +306,7 @@ def check_given(y: Any, estimator: Any) -> None:
 
 def _check_observed(y: Any) -> None:
     """Refuse targets that are missing, whatever stands for them."""
-    values = np.asarray(y)
-    cells = values.ravel().tolist() if values.dtype.kind == "O" else []
-    if not find_observed(cells).all() or (
-        values.dtype.kind == "f" and np.isnan(values).any()
-    ):
+    if not find_observed(np.asarray(y).ravel()).all():
         msg = (
             "Got y with missing values: Input y contains NaN, but expected a target "
             "for each row. Give the rows without one as X_unlabelled: they still teach "
@@ -358,8 +339,7 @@ def find_classes(labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
             f"are kept, but networks that validate on this row never see them."
         )
         warn_user(msg)
-    found: np.ndarray = classes
-    return found
+    return np.asarray(classes)
 
 
 def encode_labels(labels: np.ndarray, classes: np.ndarray, name: str) -> np.ndarray:
@@ -392,7 +372,8 @@ def check_numbers(y: Any) -> np.ndarray:
         )
         raise TypeError(msg)
     if several and cells:  # None and pd.NA as well
-        y = np.where(find_observed(cells).reshape(given.shape), given, np.nan)
+        observed = find_observed(given.ravel()).reshape(given.shape)
+        y = np.where(observed, given, np.nan)
     values: np.ndarray = check_array(
         y,
         ensure_2d=False,
@@ -400,15 +381,8 @@ def check_numbers(y: Any) -> np.ndarray:
         ensure_all_finite="allow-nan" if several else True,
         input_name="y",
     )
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = column_or_1d(values, warn=True)
-    if values.ndim > 2:
-        msg = (
-            f"Got y of shape {values.shape}, but expected (n_samples,) or "
-            f"(n_samples, n_outputs)."
-        )
-        raise ValueError(msg)
-    return values
+    single = values.ndim == 2 and values.shape[1] == 1
+    return column_or_1d(values, warn=True) if single else values
 
 
 def check_pair(X_val: Any, y_val: Any) -> None:

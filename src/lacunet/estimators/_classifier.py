@@ -1,6 +1,7 @@
 """Classification of rows with missing values."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from lacunet.estimators._checks import (
     find_classes,
     read_table,
 )
-from lacunet.estimators._encoding import Indicator
+from lacunet.estimators._encoding import Indicator, Method
 from lacunet.estimators._fitting import CLASSIFICATION
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._saving import (
@@ -27,7 +28,6 @@ from lacunet.estimators._saving import (
     pack_array,
     unpack_array,
 )
-from lacunet.estimators._scaling import Method
 from lacunet.nn import ActivationLike
 
 
@@ -150,6 +150,7 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         return chosen
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LacunetClassifier(LabelledEstimator):
     """Neural networks that classify rows with missing values as they are.
 
@@ -278,61 +279,30 @@ class LacunetClassifier(LabelledEstimator):
     array(['yes', 'no'], dtype='<U3')
     """
 
-    def __init__(
-        self,
-        *,
-        density: Any = "auto",
-        gamma: float = 0.01,
-        train_density: bool = False,
-        density_loss_weight: float = 0.1,
-        indicator: Indicator = "auto",
-        mask_augmentation: float | Literal["auto"] = "auto",
-        max_categories: int = 32,
-        scale: Method = "auto",
-        on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
-        missing_columns: Literal["raise", "use"] = "raise",
-        hidden_layer_sizes: tuple[int, ...] = RECIPE.hidden_layer_sizes,
-        activation: ActivationLike = "gelu",
-        dropout: float = RECIPE.dropout,
-        n_networks: int | Literal["auto"] = "auto",
-        max_epochs: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        lr: float = RECIPE.lr,
-        weight_decay: float = RECIPE.weight_decay,
-        validation_fraction: float = 0.2,
-        time_limit: float | None = None,
-        propagate: Literal["auto", "expectation", "sample"] = "auto",
-        n_samples: int = 64,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.density = density
-        self.gamma = gamma
-        self.train_density = train_density
-        self.density_loss_weight = density_loss_weight
-        self.indicator = indicator
-        self.mask_augmentation = mask_augmentation
-        self.max_categories = max_categories
-        self.scale = scale
-        self.on_unseen_missing = on_unseen_missing
-        self.missing_columns = missing_columns
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.dropout = dropout
-        self.n_networks = n_networks
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.propagate = propagate
-        self.n_samples = n_samples
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    density: Any = "auto"
+    gamma: float = 0.01
+    train_density: bool = False
+    density_loss_weight: float = 0.1
+    indicator: Indicator = "auto"
+    mask_augmentation: float | Literal["auto"] = "auto"
+    max_categories: int = 32
+    scale: Method = "auto"
+    on_unseen_missing: Literal["warn", "use", "raise"] = "warn"
+    missing_columns: Literal["raise", "use"] = "raise"
+    hidden_layer_sizes: tuple[int, ...] = RECIPE.hidden_layer_sizes
+    activation: ActivationLike = "gelu"
+    dropout: float = RECIPE.dropout
+    n_networks: int | Literal["auto"] = "auto"
+    max_epochs: int | Literal["auto"] = "auto"
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float = RECIPE.lr
+    weight_decay: float = RECIPE.weight_decay
+    validation_fraction: float = 0.2
+    time_limit: float | None = None
+    propagate: Literal["auto", "expectation", "sample"] = "auto"
+    n_samples: int = 64
+    class_weight: Any = None
+    warm_start: bool = False
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    verbose: int = 0
+    random_state: Any = None

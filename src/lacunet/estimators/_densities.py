@@ -30,11 +30,9 @@ DTYPE = torch.float32
 # user takes all.
 _MOST_ROWS = 20_000
 _MOST_ROWS_OF_FACTORS = 5_000
-# What "auto" chooses among: covariances and rank. More factors are for signals and
-# images; their EM takes long.
+# What "auto" chooses among for signals and images: covariances and rank.
 Candidate = tuple[Literal["diag", "factor"], int | None]
-_CANDIDATES: tuple[Candidate, ...] = (("diag", None), ("factor", None))
-_MORE_FACTORS: Candidate = ("factor", 20)
+_CANDIDATES: tuple[Candidate, ...] = (("diag", None), ("factor", None), ("factor", 20))
 _N_COMPONENTS = 3
 # Gain in log likelihood of a cell that another candidate than the first must bring.
 _MARGIN = 0.1
@@ -81,19 +79,17 @@ def fit_density(
 ) -> MixedComponents:
     """Fit the mixture that was given, or with "auto" one that is chosen for the table.
 
-    Networks do best with few diagonal components, unless the likelihood of a fifth of
-    the rows shows plainly that columns depend on each other. ``sizes`` are the numbers
-    of categories.
+    Networks have few diagonal components, unless there are many columns, as those of a
+    signal, and the likelihood of a fifth of the rows shows plainly that these depend on
+    each other. ``sizes`` are the numbers of categories.
     """
     if isinstance(density, IncompleteGaussianMixture):
         return _fit(clone(density), encoded, sizes, seed, watch)
     n_numbers = encoded.shape[1] - sum(sizes)
-    many = n_numbers >= RECIPE.many_columns
     shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
     n_valid = len(shuffled) // 5
-    compare = (many or len(encoded) < RECIPE.most_rows_of_factors) and (
-        n_valid >= _FEWEST_VALIDATION_ROWS and n_numbers >= 2
-    )
+    many = n_numbers >= RECIPE.many_columns
+    compare = many and n_valid >= _FEWEST_VALIDATION_ROWS
     fitted = encoded[shuffled[n_valid:]] if compare else encoded
     n_components = _few_enough(_N_COMPONENTS, len(encoded), fitted)
     mixtures = [
@@ -104,7 +100,7 @@ def fit_density(
             reg_covar=_REG_COVAR,
             max_iter=_ITERATIONS[covariance_type],
         )
-        for covariance_type, rank in (*_CANDIDATES, *([_MORE_FACTORS] if many else []))
+        for covariance_type, rank in _CANDIDATES
     ]
     chosen = mixtures[0]
     if compare:

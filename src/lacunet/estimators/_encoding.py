@@ -1,34 +1,32 @@
 """Encode any table as the array of floats that a network takes, and fill it again."""
 
-import datetime
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any, Literal, NamedTuple, Self, cast
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self, get_args
 
-import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import ndtri
 from sklearn.utils import assert_all_finite
 
-from lacunet._validation import check_positive_int
+from lacunet._validation import check_choice, check_positive_int
 from lacunet.estimators._columns import (
     Column,
+    Fill,
     RawColumn,
-    as_objects,
     as_table,
-    category_of,
+    fill_table,
     read_columns,
-    series_of,
 )
-from lacunet.estimators._scaling import (
-    Method,
-    Scaling,
-    fit_scaling,
-    scaling_from_state,
-)
+from lacunet.estimators._recipe import RECIPE
 from lacunet.exceptions import warn_user
 
+Floats = NDArray[np.float64]
 Indicator = bool | Literal["auto"]
+Method = Literal["auto", "standard", "robust", "quantile", "none"]
+METHODS = get_args(Method)
 
 # Where scaled numbers are clipped, in standard deviations: an outlier must not dominate
 # a network, nor what the other cells of its row are filled with.
@@ -40,6 +38,17 @@ _SIGNIFICANCE = 0.01
 # 19 of 4,240 rows without BMI in a cohort raised the mean risk from 0.16 to 0.26 when
 # BMI was missing, and made BMI the most important column, which it is not.
 _FEWEST_ROWS = 30
+# Scaled values are clipped at this: a typing error in the data would be an infinity in
+# a network's float32.
+LIMIT = 1e9
+_LARGEST = np.finfo(np.float64).max
+# A quantile map has at most twice as many knots.
+_HALF_OF_KNOTS = 64
+# Values further out are outliers: in standard deviations of a normal distribution with
+# the column's quartiles.
+_OUTLIER = 20.0
+# The interquartile range of the standard normal distribution.
+_NORMAL_IQR = 1.3489795003921634
 
 
 class TableEncoder:
@@ -86,7 +95,7 @@ class TableEncoder:
     """
 
     columns: tuple[Column, ...]
-    scaling: Scaling
+    scaling: "Scaling"
 
     def __init__(self, *, max_categories: int = 32, scale: Method = "standard") -> None:
         self.max_categories = max_categories
@@ -97,9 +106,7 @@ class TableEncoder:
         """Make an encoder of what ``to_state`` returned."""
         encoder = cls(max_categories=state["max_categories"], scale=state["scale"])
         encoder._set_columns([Column.from_state(column) for column in state["columns"]])
-        encoder.scaling = scaling_from_state(
-            state["scaling"], encoder.scale, encoder.n_numeric
-        )
+        encoder.scaling = scaling_from_state(state["scaling"], encoder.n_numeric)
         return encoder
 
     def to_state(self) -> dict[str, Any]:
@@ -107,7 +114,7 @@ class TableEncoder:
         return {
             "max_categories": int(self.max_categories),
             "scale": self.scale,
-            "columns": [column.to_state() for column in self.columns],
+            "columns": [asdict(column) for column in self.columns],
             "scaling": self.scaling.to_state(),
         }
 
@@ -143,12 +150,8 @@ class TableEncoder:
         """Fit and encode at once, which reads the table once: (rows, width)."""
         check_positive_int(self.max_categories, "max_categories")
         cells = read_columns(as_table(X))
-        self._set_columns(
-            [
-                Column.from_cells(raw, max_categories=self.max_categories)
-                for raw in cells
-            ]
-        )
+        most = self.max_categories
+        self._set_columns([Column.from_cells(raw, most) for raw in cells])
         numbers = self._numbers(cells)
         self.scaling = fit_scaling(numbers, self.scale)
         self._warn_of_useless_columns(cells)
@@ -194,28 +197,24 @@ class TableEncoder:
         dtypes are kept. ``adjust`` maps numbers in their own units to better ones.
         """
         table = as_table(X)
-        cells = read_columns(table, self._kinds)
         numbers = self.scaling.inverse(encoded[:, : self.n_numeric])
         if adjust is not None:
             numbers = adjust(numbers)
         fills = {}
-        for index, (column, raw) in enumerate(zip(self.columns, cells, strict=True)):
+        for index, raw in enumerate(read_columns(table, self._kinds)):
+            column, start = self.columns[index], self.starts[index]
             rows = np.flatnonzero(~raw.observed)
             if len(rows) and not column.empty:
-                start = self.starts[index]
                 if column.kind == "category":
                     values = encoded[rows, start : start + column.size]
                 else:
                     values = numbers[rows, start]
-                fills[index] = _Fill(column, raw, rows, values)
-        if isinstance(table, np.ndarray):
-            return _fill_array(table, fills)
-        filled = [
-            _fill_series(series, fills[index])
-            for index, series in enumerate(series_of(table))
-            if index in fills
-        ]
-        return (table.with_columns(*filled) if filled else table.clone()).to_native()
+                fills[index] = Fill(column, raw, rows, values)
+        return fill_table(table, fills)
+
+    def numbers_of(self, X: Any) -> np.ndarray:
+        """Return numbers and dates in their own units, (rows, numeric columns)."""
+        return self._numbers(read_columns(as_table(X), self._kinds))
 
     @property
     def complete_places(self) -> np.ndarray:
@@ -275,9 +274,7 @@ class TableEncoder:
 # --- what networks are given beside the table
 
 
-def clip_numbers(
-    numbers: np.ndarray, farthest: float, *, smooth: bool = False
-) -> np.ndarray:
+def clip_numbers(numbers: Floats, farthest: float, *, smooth: bool = False) -> Floats:
     """Clip scaled numbers at ±farthest, or let them grow as a logarithm.
 
     The smooth clip begins at ``0.6 * farthest``, is ``knee + log(1 + x - knee)`` from
@@ -290,8 +287,7 @@ def clip_numbers(
     size = np.abs(numbers)
     beyond = np.log1p(np.maximum(size - knee, 0.0))  # NaN stays
     size = (np.minimum(size, knee) + beyond).clip(max=2 * farthest)
-    clipped: np.ndarray = np.copysign(size, numbers)
-    return clipped
+    return np.copysign(size, numbers)
 
 
 class InputEncoder:
@@ -332,8 +328,8 @@ class InputEncoder:
     def transform(self, X: Any, *, farthest: float = FOR_NETWORKS) -> np.ndarray:
         """Encode a table, with indicators, as (rows, width).
 
-        From ``farthest`` standard deviations on, numbers grow as a logarithm, to four
-        times that; those of an encoder that is not ``smooth`` are clipped there.
+        ``farthest`` is where numbers are clipped, in standard deviations; those of a
+        ``smooth`` encoder grow as a logarithm up to twice that.
         """
         encoded, missing = self.table.encode(X)
         return self.add_marks(encoded, missing, farthest=farthest)
@@ -403,165 +399,210 @@ def _p_value(missing: np.ndarray, targets: np.ndarray, *, classes: bool) -> floa
     return float(min(p_values)) * len(p_values)
 
 
-# --- filling a table in its own types
+# --- the scale of numbers
+#
+# By hand: scikit-learn's scalers overflow on columns of 1e300, round by the order of
+# the rows, let a single slip of 1e9 determine the scale, and map the largest value of
+# any column to 5.2 normal quantiles and all beyond to the same.
 
 
-class _Fill(NamedTuple):
-    """What goes into the missing cells of one column of the table to fill."""
+@dataclass(frozen=True)
+class Affine:
+    """Centre and scale of each column, in its own units."""
 
-    column: Column
-    raw: RawColumn
-    rows: np.ndarray  # (missing,)
-    # Numbers in the data's own units or days since the first date, (missing,); or
-    # probabilities of the categories, (missing, categories).
-    values: np.ndarray
+    centre: Floats  # (columns,)
+    scale: Floats  # (columns,)
 
-    def is_textual(self) -> bool:
-        """Return whether the column's categories are strings."""
-        values = (*self.column.categories, *self.column.pooled)
-        return any(isinstance(value, str) for value in values)
+    def transform(self, values: Floats) -> Floats:
+        """Subtract the centre and divide by the scale: (rows, columns)."""
+        with np.errstate(over="ignore"):
+            return ((values - self.centre) / self.scale).clip(-LIMIT, LIMIT)
 
-    def categories(self, known: Mapping[Any, Any] | None = None) -> list[Any]:
-        """Return the likeliest category of each cell, among the known ones if given."""
-        # A pooled category stands for the most frequent of them.
-        choices: list[tuple[Any, ...]] = [(v,) for v in self.column.categories]
-        choices += [self.column.pooled] if self.column.pooled else []
-        if known is None:
-            known = {value: value for choice in choices for value in choice}
-        names = [
-            next((known[value] for value in choice if value in known), None)
-            for choice in choices
-        ]
-        possible = [name is not None for name in names]
-        if not any(possible):
-            msg = (
-                f"Got column {self.raw.name!r} with categories {list(known)}, "
-                f"but expected one of training, such as {choices[0][0]!r}, to fill "
-                f"its missing values with. Add them to the column's categories."
-            )
-            raise ValueError(msg)
-        best = np.where(possible, self.values, -np.inf).argmax(1)
-        return [names[code] for code in best]
+    def inverse(self, values: Floats) -> Floats:
+        """Multiply by the scale and add the centre."""
+        with np.errstate(over="ignore"):
+            return (values * self.scale + self.centre).clip(-_LARGEST, _LARGEST)
 
-    def numbers(self) -> np.ndarray:
-        """Return a number for each cell, also where categories are numbers."""
-        if self.column.kind != "category":
-            return self.values
-        return np.array([float(value) for value in self.categories()])
-
-    def dates(self) -> np.ndarray:
-        """Return a date for each cell, in the resolution of the column."""
-        unit = "us" if "T" in str(self.column.origin) else "D"
-        if self.raw.kind == "date":
-            unit = np.datetime_data(self.raw.values.dtype)[0]
-        return self.column.dates_of(self.values, unit)
-
-    def objects(self) -> list[Any]:
-        """Return a Python value for each cell: a number, a category or a date."""
-        if self.column.kind == "category":
-            return self.categories()
-        cells = self.values if self.column.kind == "number" else self.dates()
-        objects = cast("list[Any]", cells.tolist())
-        if self.raw.zone is None:
-            return objects
-        in_utc = [date.replace(tzinfo=datetime.UTC) for date in objects]
-        return [date.astimezone(self.raw.zone) for date in in_utc]
+    def to_state(self) -> dict[str, Any]:
+        """Return the map as JSON-able values."""
+        return {"centre": self.centre.tolist(), "scale": self.scale.tolist()}
 
 
-def _fill_array(array: np.ndarray, fills: Mapping[int, _Fill]) -> np.ndarray:
-    """Fill an array; a float array that must hold strings or dates becomes objects."""
-    kind = array.dtype.kind
-    textual = any(f.column.kind == "date" or f.is_textual() for f in fills.values())
-    plain = not fills or kind == "M" or (kind == "f" and not textual)
-    filled = array.copy() if plain else array.astype(object)
-    for index, fill in fills.items():
-        if kind == "M":
-            values: Any = fill.dates()
-        elif filled.dtype.kind == "f":
-            largest = np.finfo(array.dtype).max
-            values = fill.numbers().clip(-largest, largest)
-        else:
-            values = fill.objects()
-        filled[fill.rows, index] = values
-    # Strings may need more room than they had.
-    return filled.astype(str) if fills and kind == "U" else filled
+@dataclass(frozen=True)
+class Quantiles:
+    """A piecewise linear map of each column's quantiles to those of the normal.
 
-
-def _fill_series(series: "nw.Series[Any]", fill: _Fill) -> "nw.Series[Any]":
-    """Fill a column of a frame.
-
-    If nothing is observed and its dtype is wrong (NaN where strings were in training),
-    it takes that of its values.
+    Beyond the outer knots it goes on with the mean slope of the column, so it is
+    strictly monotone everywhere and neither flat nor steep where there were no data.
     """
-    dtype, backend, rows = series.dtype, series.implementation, fill.rows.tolist()
-    # The only categories that the column can hold, None if it can hold others.
-    known: dict[Any, Any] | None = None
-    if isinstance(dtype, nw.Enum) or (
-        isinstance(dtype, nw.Categorical) and backend.is_pandas_like()
-    ):
-        listed = series.cat.get_categories().to_list()
-        known = {category_of(value): value for value in listed}
-    cells: Any
-    if fill.raw.kind is None and not _can_hold(dtype, known, fill):
-        return nw.new_series(series.name, fill.objects(), backend=backend)
-    if isinstance(dtype, (nw.Date, nw.Datetime)):
-        unit: Any = getattr(dtype, "time_unit", "us")
-        zone = getattr(dtype, "time_zone", None)
-        step = "D" if isinstance(dtype, nw.Date) else unit
-        dates = fill.column.dates_of(fill.values, step).astype(f"M8[{unit}]")
-        new = nw.new_series(series.name, dates, nw.Datetime(unit), backend=backend)
-        if zone is not None:
-            new = new.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-        return series.scatter(rows, new.cast(dtype))
-    if known is not None:
-        return series.scatter(rows, fill.categories(known))
-    if isinstance(dtype, nw.Object):
-        return series.scatter(rows, as_objects(fill.objects()))
-    if dtype.is_numeric():
-        cells = _numbers_for(dtype, fill.numbers())
-    elif isinstance(dtype, nw.Boolean):
-        cells = (fill.numbers() >= 0.5).tolist()
+
+    unit: Floats  # powers of two, (columns,)
+    knots: tuple[Floats, ...]  # increasing values divided by unit, for each column
+    heights: tuple[Floats, ...]  # what the knots are mapped to, increasing
+
+    def transform(self, values: Floats) -> Floats:
+        """Map each value to the normal quantile of its rank: (rows, columns)."""
+        with np.errstate(over="ignore"):
+            scaled = values / self.unit
+        for column, (knots, heights) in zip(scaled.T, self._lines, strict=True):
+            column[:] = np.interp(column, knots, heights)
+        return scaled
+
+    def inverse(self, values: Floats) -> Floats:
+        """Map normal quantiles back to values."""
+        scaled = values.astype(np.float64)
+        for column, (knots, heights) in zip(scaled.T, self._lines, strict=True):
+            column[:] = np.interp(column, heights, knots)
+        with np.errstate(over="ignore"):
+            return (scaled * self.unit).clip(-_LARGEST, _LARGEST)
+
+    @cached_property
+    def _lines(self) -> list[tuple[Floats, Floats]]:
+        """Knots and heights with further ones on both sides, up to the limit."""
+        far = np.array([100.0, LIMIT])  # the nearer for the precision of np.interp
+        lines = []
+        for x, z, unit in zip(self.knots, self.heights, self.unit, strict=True):
+            # A column of one value is on its own scale, as long as knots differ.
+            slope = min(unit, 2.0**40)
+            if len(x) > 1:
+                slope = (z[-1] - z[0]) / (x[-1] - x[0])
+            with np.errstate(over="ignore"):
+                low = x[0] - (far[::-1] + z[0]) / slope
+                high = x[-1] + (far - z[-1]) / slope
+            lines.append((np.r_[low, x, high], np.r_[-far[::-1], z, far]))
+        return lines
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the map as JSON-able values."""
+        return {
+            "unit": self.unit.tolist(),
+            "knots": [x.tolist() for x in self.knots],
+            "heights": [z.tolist() for z in self.heights],
+        }
+
+
+Scaling = Affine | Quantiles
+
+
+def fit_scaling(values: Floats, method: Method) -> Scaling:
+    """Fit a scale to the observed cells of each column of (rows, columns)."""
+    check_choice(method, METHODS, "scale")
+    if method == "none":
+        return Affine(np.zeros(values.shape[1]), np.ones(values.shape[1]))
+    # Divided by a power of two near its largest value, which is exact, no column
+    # overflows. Sorted, so that the order of the rows does not change the rounding.
+    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    exponent = np.frexp(np.where(largest > 0, largest, 0.5))[1]
+    unit = np.ldexp(1.0, exponent.clip(-1000, 1000))
+    columns = [np.sort(column[~np.isnan(column)]) for column in (values / unit).T]
+    bent = [
+        method == "quantile" or (method == "auto" and _is_heavy_tailed(column))
+        for column in columns
+    ]
+    if method == "quantile" or any(bent):
+        lines = [
+            _find_knots(column) if is_bent else _find_line(column)
+            for column, is_bent in zip(columns, bent, strict=True)
+        ]
+        return Quantiles(unit, tuple(x for x, _ in lines), tuple(z for _, z in lines))
+    robust = method == "robust"
+    measures = np.array([_measure(column, robust=robust) for column in columns])
+    centre, scale = measures.reshape(-1, 2).T * unit
+    return Affine(centre, np.where(scale > 0, scale, 1.0))
+
+
+def scaling_from_state(state: Mapping[str, Any], n_columns: int) -> Scaling:
+    """Make a scale of what its ``to_state`` returned."""
+    scaling: Scaling
+    if "knots" in state:
+        knots, heights = (
+            tuple(np.array(x, dtype=np.float64) for x in state[name])
+            for name in ("knots", "heights")
+        )
+        scaling = Quantiles(np.array(state["unit"], dtype=np.float64), knots, heights)
     else:
-        cells = fill.categories()
-    if not backend.is_pyarrow():
-        new = nw.new_series(series.name, cells, dtype, backend=backend)
-        return series.scatter(rows, new)
-    # Arrow replaces only what is of the very same type, and nothing in a dictionary.
-    native = series.to_native()
-    flat_type = getattr(native.type, "value_type", native.type)
-    values = nw.new_series(series.name, cells, backend=backend).to_native()
-    flat, new = (
-        nw.from_native(array.cast(flat_type), series_only=True)
-        for array in (native, values)
+        names = ("centre", "scale")
+        scaling = Affine(*(np.array(state[name], dtype=np.float64) for name in names))
+    scaling.transform(np.zeros((1, n_columns)))  # fails where lengths differ
+    return scaling
+
+
+def _measure(column: Floats, *, robust: bool) -> tuple[float, float]:
+    """Return centre and scale of a column, 0 if it has no scale.
+
+    Mean and standard deviation, with values so far out that they would determine both
+    (a slip, a marker) clipped; or median and interquartile range as a standard
+    deviation, if that is not 0.
+    """
+    if len(column) == 0 or column[0] == column[-1]:
+        return (float(column[0]) if len(column) else 0.0), 0.0
+    low, median, high = np.quantile(column, [0.25, 0.5, 0.75])
+    if robust and high > low:
+        return float(median), float(high - low) / _NORMAL_IQR
+    if high == low:  # half of the column is one value: measure the others
+        low, high = np.quantile(column[column != median], [0.25, 0.75])
+    reach = _OUTLIER * (high - low) / _NORMAL_IQR
+    clipped = column.clip(median - reach, median + reach) if reach > 0 else column
+    mean, deviation = clipped.mean(), clipped.std()
+    if deviation == 0:  # the squares of tiny values vanish
+        largest = np.abs(clipped - mean).max() or 1.0
+        deviation = largest * ((clipped - mean) / largest).std()
+    return float(median if robust else mean), float(deviation)
+
+
+def _is_heavy_tailed(column: Floats) -> bool:
+    """Return whether few values determine the standard deviation, and not a marker."""
+    if len(np.unique(column)) <= RECIPE.few_values:
+        return False
+    return _measure(column, robust=False)[1] > (
+        RECIPE.heavy_tails * _measure(column, robust=True)[1]
     )
-    filled = flat.scatter(rows, new).to_native().cast(native.type)
-    result: nw.Series[Any] = nw.from_native(filled, series_only=True)
-    return result.alias(series.name)
 
 
-def _can_hold(dtype: Any, known: Mapping[Any, Any] | None, fill: _Fill) -> bool:
-    if isinstance(dtype, nw.Object):
-        return True
-    if fill.column.kind == "date":
-        return isinstance(dtype, (nw.Date, nw.Datetime))
-    if known is not None:
-        values = (*fill.column.categories, *fill.column.pooled)
-        return not known.keys().isdisjoint(values)
-    if fill.is_textual():
-        return isinstance(dtype, (nw.String, nw.Categorical))
-    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean)
+def _find_line(column: Floats) -> tuple[Floats, Floats]:
+    """Return knots of the map that standardises."""
+    centre, scale = _measure(column, robust=False)
+    if scale == 0:
+        return np.array([centre]), np.zeros(1)
+    return np.array([centre - scale, centre + scale]), np.array([-1.0, 1.0])
 
 
-def _numbers_for(dtype: Any, values: np.ndarray) -> Any:
-    """Return numbers that a column of this dtype can hold."""
-    if isinstance(dtype, nw.Decimal):
-        step = Decimal(1).scaleb(-dtype.scale)
-        return [Decimal(repr(value)).quantize(step) for value in values.tolist()]
-    if dtype.is_float():
-        largest = np.finfo(str(dtype).lower()).max
-        return values.clip(-largest, largest).astype(str(dtype).lower())
-    name = str(dtype).lower().replace("128", "64")
-    ends = np.iinfo(name)
-    # As Python integers: the largest of 64 bits is no float.
-    rounded = [round(value) for value in values.tolist()]
-    return np.array([min(max(v, ends.min), ends.max) for v in rounded], dtype=name)
+def _find_knots(column: Floats) -> tuple[Floats, Floats]:
+    """Return distinct values and the normal quantiles of their mid-ranks."""
+    values, counts = np.unique(column, return_counts=True)
+    if len(values) == 0:
+        return np.zeros(1), np.zeros(1)
+    rank = (counts.cumsum() - counts / 2) / len(column)
+    height: Floats = ndtri(rank)
+    if len(values) > 2 * _HALF_OF_KNOTS:
+        # Half of the knots are even in rank, half in height: the tails need theirs.
+        even = [np.linspace(x[0], x[-1], _HALF_OF_KNOTS) for x in (rank, height)]
+        kept = np.union1d(*map(np.searchsorted, (rank, height), even))
+        return values[kept], height[kept]
+    return values, height
+
+
+class TargetScale(NamedTuple):
+    """Mean and standard deviation of each output of a regression."""
+
+    mean: Floats  # (outputs,)
+    std: Floats  # (outputs,), 0 where an output is constant
+
+    @classmethod
+    def of(cls, y: Floats) -> Self:
+        """Measure what is there of targets (rows, outputs), in any order of rows."""
+        largest = np.nanmax(np.abs(y), axis=0)
+        unit = np.where(largest > 0, largest, 1.0)  # so that no square overflows
+        ordered = np.sort(y / unit, axis=0)
+        constant = ordered[0] == np.nanmax(ordered, axis=0)  # NaN is last
+        mean = np.where(constant, ordered[0], np.nanmean(ordered, axis=0))
+        std = np.where(constant, 0.0, np.nanstd(ordered, axis=0))
+        return cls(mean * unit, std * unit)
+
+    def forward(self, y: Floats) -> Floats:
+        """Bring targets to scale."""
+        return (y - self.mean) / np.where(self.std, self.std, 1)
+
+    def inverse(self, outputs: Floats) -> Floats:
+        """Bring outputs back."""
+        return outputs * self.std + self.mean

@@ -36,7 +36,27 @@ def upgrade(
             scaling[new] = [value * unit for value, unit in pairs]
     table = {**table, "columns": columns, "scaling": scaling}
     inputs = {**inputs, "table": table, "smooth": False}
-    return tensors, {**content, "inputs": inputs}
+    # Of how much a row lacked nothing is known: any row may lack as much.
+    most_missing = len(columns)
+    content = {**content, "inputs": inputs, "most_missing": most_missing}
+    if content["class"] == "LacunetImputer":
+        # It had one mixture, and neither capped nor rounded what it filled in.
+        tensors = {f"0.{name}": tensor for name, tensor in tensors.items()}
+        n_numeric = sum(column["kind"] != "category" for column in columns)
+        largest = [torch.finfo(torch.float64).max] * n_numeric
+        points = [[0.0]] * n_numeric
+        content |= {
+            "densities": [content["density"]],
+            "weights": [[1.0, 1.0]],
+            "on_quantiles": [False],
+            "quantiles": {
+                "unit": [1.0] * n_numeric,
+                "knots": points,
+                "heights": points,
+            },
+            "limits": [[-end for end in largest], largest, [False] * n_numeric],
+        }
+    return tensors, content
 
 
 def _to_steps(

@@ -2,7 +2,8 @@
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -21,19 +22,19 @@ from lacunet.density import (
 )
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_table
-from lacunet.estimators._columns import as_table, read_columns
 from lacunet.estimators._densities import DTYPE, build_density, some_rows
-from lacunet.estimators._encoding import FOR_TABLES, InputEncoder, TableEncoder
+from lacunet.estimators._encoding import (
+    FOR_TABLES,
+    InputEncoder,
+    Method,
+    TableEncoder,
+    fit_scaling,
+    scaling_from_state,
+)
 from lacunet.estimators._fitting import to_tensor
 from lacunet.estimators._networks import ViewShape
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
-from lacunet.estimators._scaling import (
-    Method,
-    Scaling,
-    fit_scaling,
-    scaling_from_state,
-)
 from lacunet.exceptions import warn_user
 
 
@@ -51,7 +52,12 @@ class Candidate(NamedTuple):
     quantiles: bool = False
 
 
-Weights = tuple[float, float]  # for numbers, and for categories
+class Weighted(NamedTuple):
+    """A candidate with the mixture to start from, and its weights."""
+
+    candidate: Candidate
+    mixture: IncompleteGaussianMixture
+    weights: tuple[float, float]  # for numbers, and for categories
 
 
 class Limits(NamedTuple):
@@ -73,7 +79,8 @@ _CANDIDATES = (
     Candidate("full", 4, 1e-2),
     Candidate("full", 4, 1e-2, quantiles=True),
 )
-_FALLBACK = Candidate("diag", 1, 1e-2, one_hot=False)
+# For a few rows, and as a description of a mixture that was given.
+_PLAIN = Candidate("diag", 1, 1e-2, one_hot=False)
 # Components x columns² beyond which covariances are of factors instead of full.
 _LARGEST_FULL = 20_000
 _ITERATIONS = 15
@@ -97,6 +104,7 @@ _LEAST_WEIGHT = 0.05
 _REDRAWS = 5
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     """Fill tables of numbers, categories and dates from mixtures fitted by EM.
 
@@ -159,10 +167,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         Whether the numbers of a density are mapped to normal quantiles first.
     quantiles_ : object
         That map, of the encoded numbers.
-    limits_ : tuple of ndarray or None
+    limits_ : tuple of ndarray
         Smallest and largest observed value of each column of numbers or dates (in days
-        since the first), and whether all are whole. None for a model saved by 0.1.0,
-        which neither caps nor rounds.
+        since the first), and whether all are whole. A model saved by 0.1.0 neither caps
+        nor rounds: it has the smallest and largest floats.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -179,36 +187,16 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     array([1., 2.])
     """
 
-    densities_: list[MixtureDensity]
-    weights_: np.ndarray
-    on_quantiles_: np.ndarray
-    quantiles_: Scaling
-    limits_: Limits | None
-
-    def __init__(
-        self,
-        *,
-        density: Any = "auto",
-        gamma: float = 0.0,
-        max_categories: int = 32,
-        scale: Method = "standard",
-        on_unseen_missing: Literal["warn", "use", "raise"] = "use",
-        missing_columns: Literal["raise", "use"] = "raise",
-        time_limit: float | None = None,
-        verbose: int = 0,
-        device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
-        random_state: Any = None,
-    ) -> None:
-        self.density = density
-        self.gamma = gamma
-        self.max_categories = max_categories
-        self.scale = scale
-        self.on_unseen_missing = on_unseen_missing
-        self.missing_columns = missing_columns
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.device = device
-        self.random_state = random_state
+    density: Any = "auto"
+    gamma: float = 0.0
+    max_categories: int = 32
+    scale: Method = "standard"
+    on_unseen_missing: Literal["warn", "use", "raise"] = "use"
+    missing_columns: Literal["raise", "use"] = "raise"
+    time_limit: float | None = None
+    verbose: int = 0
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixtures to the observed cells.
@@ -239,14 +227,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             given = clone(self.density)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            one = (1.0, 1.0)
-            fitted = [(self._fit_mixture(given, rows, encoder.sizes), False, one)]
+            found = [Weighted(_PLAIN, given, (1.0, 1.0))]
         else:
-            fitted = self._fit_several(rows, seed, began)
-        densities, on_quantiles, weights = zip(*fitted, strict=True)
-        self._keep([density.to(find_device(self.device)) for density in densities])
-        self.on_quantiles_ = np.array(on_quantiles)
-        self.weights_ = np.array(weights) / np.sum(weights, axis=0)
+            found = self._weigh(rows, seed, began)
+            rows = some_rows(rows, seed, _MOST_ROWS)
+        self.densities_: list[MixtureDensity] = []
+        for candidate, mixture, _ in found:
+            if self._is_over(began, len(self.densities_)):
+                break
+            density = self._fit_mixture(candidate, mixture, rows)
+            self.densities_.append(density.to(find_device(self.device)))
+        self.density_ = self.densities_[0]
+        kept = found[: len(self.densities_)]
+        self.on_quantiles_ = np.array([each.candidate.quantiles for each in kept])
+        self.weights_ = np.array([each.weights for each in kept])
+        self.weights_ /= self.weights_.sum(0)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -266,73 +261,57 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     # --- fitting
 
-    def _fit_several(
-        self, rows: np.ndarray, seed: int, began: float
-    ) -> list[tuple[MixtureDensity, bool, Weights]]:
-        """Fit the mixtures that fill hidden cells well, the best one first."""
-        found = self._weigh(rows, seed, began)
-        found.sort(key=lambda weighted: -sum(weighted[2]))
-        rows = some_rows(rows, seed, _MOST_ROWS)
-        fitted: list[tuple[MixtureDensity, bool, Weights]] = []
-        for candidate, mixture, weight in found:
-            if fitted and self._is_over(began):
-                self._warn_of_time(len(fitted))
-                break
-            density = self._fit_candidate(candidate, mixture, rows)
-            fitted.append((density, candidate.quantiles, weight))
-        return fitted
-
-    def _weigh(
-        self, rows: np.ndarray, seed: int, began: float
-    ) -> list[tuple[Candidate, IncompleteGaussianMixture, Weights]]:
-        """Return mixtures to start from, and their weights by error on hidden cells."""
+    def _weigh(self, rows: np.ndarray, seed: int, began: float) -> list[Weighted]:
+        """Return mixtures that fill hidden cells well, the best one first."""
         random_state = np.random.RandomState(seed)
         some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
         masks = self._hide(some, random_state)
         scaled, scale = self._standardise(some)
         observed = np.concatenate([scaled[mask] for mask in masks])
         if len(rows) < _FEWEST_ROWS or not len(observed):
-            return [(_FALLBACK, _mixture_of(_FALLBACK, rows, seed), (1.0, 1.0))]
-        tried: list[tuple[Candidate, IncompleteGaussianMixture]] = []
+            return [Weighted(_PLAIN, _mixture_of(_PLAIN, rows, seed), (1.0, 1.0))]
+        mixtures: dict[Candidate, IncompleteGaussianMixture] = {}
         filled: list[np.ndarray] = []
-        errors: list[float] = []
+        errors: dict[Candidate, float] = {}
         mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
         for candidate in _candidates_for(some.shape[1], quantiles=mappable):
-            if tried and self._is_over(began, fraction=0.5):
-                self._warn_of_time(len(tried))
+            if self._is_over(began, len(mixtures), fraction=0.5):
                 break
             if candidate.n_components == 4:
                 # Where two components have paid, and only on the better scale.
-                pairs = zip(tried, errors, strict=True)
-                of_two = {c.quantiles: e for (c, _), e in pairs if c.n_components == 2}
-                error = of_two[candidate.quantiles]
-                if error > min(*of_two.values(), _HOPELESS * min(errors)):
+                of_two = {c.quantiles: e for c, e in errors.items() if c[1] == 2}
+                best = min(*of_two.values(), _HOPELESS * min(errors.values()))
+                if of_two[candidate.quantiles] > best:
                     continue
-            mixture, cells = self._fill_hidden(candidate, some, masks, scale, seed)
-            tried.append((candidate, mixture))
-            filled.append(cells)
-            errors.append(float(np.sqrt(np.square(cells - observed).mean())))
-        columns = np.concatenate([np.nonzero(mask)[1] for mask in masks])
-        kinds = columns < self._inputs.n_numeric, columns >= self._inputs.n_numeric
+            cells = []
+            for mask in masks:
+                incomplete = np.where(mask, np.nan, some)
+                mixture = _mixture_of(candidate, incomplete, seed)
+                density = self._fit_mixture(candidate, mixture, incomplete)
+                with torch.inference_mode():
+                    means = self._means(density, candidate.quantiles, incomplete)
+                cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
+            mixtures[candidate] = mixture
+            filled.append(np.concatenate(cells))
+            errors[candidate] = float(np.sqrt(np.square(filled[-1] - observed).mean()))
+        numbers = np.concatenate([np.nonzero(mask)[1] for mask in masks])
+        numbers = numbers < self._inputs.n_numeric
         # Where there is but one kind, its weights are those of both.
-        of_kinds = [
-            _stack(np.stack(filled, 1)[kind], observed[kind])
-            for kind in (kinds if all(k.any() for k in kinds) else (slice(None),) * 2)
-        ]
+        kinds = [kind if kind.any() else ~kind for kind in (numbers, ~numbers)]
+        stacked = np.stack(filled, 1)
+        weights = [_stack(stacked[kind], observed[kind]).tolist() for kind in kinds]
         found = []
-        for (candidate, mixture), error, *weights in zip(
-            tried, errors, *(of_kind.tolist() for of_kind in of_kinds), strict=True
-        ):
+        for (candidate, mixture), *pair in zip(mixtures.items(), *weights, strict=True):
             if self.verbose:
                 print(  # noqa: T201
                     f"{candidate.covariance_type} covariances, components "
                     f"{mixture.n_components}{', quantiles' * candidate.quantiles}: "
-                    f"RMSE of hidden cells {error:.4f} standard deviations, weight "
-                    f"{weights[0]:.2f} for numbers, {weights[1]:.2f} for categories"
+                    f"RMSE of hidden cells {errors[candidate]:.4f} standard deviations,"
+                    f" weight {pair[0]:.2f} for numbers, {pair[1]:.2f} for categories"
                 )
-            if any(weights):
-                found.append((candidate, mixture, (weights[0], weights[1])))
-        return found
+            if any(pair):
+                found.append(Weighted(candidate, mixture, (pair[0], pair[1])))
+        return sorted(found, key=lambda each: -sum(each.weights))
 
     def _hide(
         self, rows: np.ndarray, random_state: np.random.RandomState
@@ -358,60 +337,38 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         scale = np.sqrt(np.where(totals > 0, totals, 1.0))
         return (encoded / scale).clip(-_OUTLIER, _OUTLIER), scale
 
-    def _fill_hidden(
-        self,
-        candidate: Candidate,
-        rows: np.ndarray,
-        masks: list[np.ndarray],
-        scale: np.ndarray,
-        seed: int,
-    ) -> tuple[IncompleteGaussianMixture, np.ndarray]:
-        """Return the mixture, and what it fills the hidden cells with."""
-        cells = []
-        for mask in masks:
-            incomplete = np.where(mask, np.nan, rows)
-            mixture = _mixture_of(candidate, incomplete, seed)
-            density = self._fit_candidate(candidate, mixture, incomplete)
-            with torch.inference_mode():
-                means = self._means(density, candidate.quantiles, incomplete)
-            cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
-        return mixture, np.concatenate(cells)
-
-    def _fit_candidate(
+    def _fit_mixture(
         self, candidate: Candidate, mixture: IncompleteGaussianMixture, rows: np.ndarray
     ) -> MixtureDensity:
+        """Fit a mixture, and make a density of it."""
         if candidate.quantiles:
             rows = self._map_numbers(self.quantiles_.transform, rows)
-        sizes = () if candidate.one_hot else self._inputs.sizes
-        return self._fit_mixture(mixture, rows, sizes)
-
-    def _fit_mixture(
-        self, mixture: IncompleteGaussianMixture, rows: np.ndarray, sizes: Sequence[int]
-    ) -> MixtureDensity:
-        """Fit a mixture, and make a density of it."""
         with warnings.catch_warnings():
             # Filling is insensitive to the last digits of the likelihood. The encoder
             # has warned of columns without a value.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "Got (columns|categories) without")
-            if sizes:
-                components = fit_mixed(mixture, rows, sizes).components
+            if self._inputs.sizes and not candidate.one_hot:
+                components = fit_mixed(mixture, rows, self._inputs.sizes).components
                 return build_density(components, gamma=self.gamma, trainable=False)
             mixture.fit(rows)
         return GaussianMixtureDensity.from_estimator(
             mixture, gamma=self.gamma, trainable=False, dtype=DTYPE
         )
 
-    def _is_over(self, began: float, fraction: float = 1.0) -> bool:
+    def _is_over(self, began: float, n_fitted: int, fraction: float = 1.0) -> bool:
+        """Return whether there is no time for a further mixture, and warn of it."""
         limit = self.time_limit
-        return limit is not None and time.monotonic() - began > fraction * limit
-
-    def _warn_of_time(self, n_fitted: int) -> None:
-        msg = (
-            f"Got time_limit={self.time_limit}, which was over after {n_fitted} of the "
-            f"mixtures: the others were left out. Raise it for better fills."
-        )
-        warn_user(msg)
+        if not n_fitted or limit is None:
+            return False
+        over = time.monotonic() - began > fraction * limit
+        if over:
+            msg = (
+                f"Got time_limit={limit}, which was over after {n_fitted} of the "
+                f"mixtures: the others were left out. Raise it for better fills."
+            )
+            warn_user(msg)
+        return over
 
     # --- filling
 
@@ -427,30 +384,38 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
     ) -> np.ndarray:
         """Fill encoded rows with conditional means inside the observed range."""
-        device = next(density.parameters()).device
-        if on_quantiles:
-            encoded = self._map_numbers(self.quantiles_.transform, encoded)
-        filled = density.condition(to_tensor(encoded, device)).mean()
-        means: np.ndarray = filled.cpu().double().numpy()
-        if on_quantiles:
-            means = self._map_numbers(self.quantiles_.inverse, means)
-        if self.limits_ is None:
-            return means
+        means = self._complete(density, on_quantiles, encoded, lambda row: row.mean())
         low, high = self._encoded_limits()
         return self._map_numbers(lambda numbers: numbers.clip(low, high), means)
+
+    def _complete(
+        self,
+        density: MixtureDensity,
+        on_quantiles: bool,
+        encoded: np.ndarray,
+        fill: Callable[[Any], Tensor],
+    ) -> np.ndarray:
+        """Fill encoded rows by a function of their conditional mixtures."""
+        if on_quantiles:
+            encoded = self._map_numbers(self.quantiles_.transform, encoded)
+        x = to_tensor(encoded, next(density.parameters()).device)
+        filled: np.ndarray = fill(density.condition(x)).cpu().double().numpy()
+        if on_quantiles:
+            filled = self._map_numbers(self.quantiles_.inverse, filled)
+        return filled
 
     def _map_numbers(
         self, function: Callable[[np.ndarray], np.ndarray], encoded: np.ndarray
     ) -> np.ndarray:
-        """Apply a function to the numbers of encoded rows."""
-        n_numeric = self._inputs.n_numeric
-        return np.hstack([function(encoded[:, :n_numeric]), encoded[:, n_numeric:]])
+        """Apply a function to the numbers of encoded rows, (*, width)."""
+        mapped = encoded.reshape(-1, encoded.shape[-1]).copy()
+        numbers = mapped[:, : self._inputs.n_numeric]
+        numbers[:] = function(numbers)
+        return mapped.reshape(encoded.shape)
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw inside the observed range, as far as a few attempts succeed."""
         draws = self._draw_once(x, n, generator)
-        if self.limits_ is None or not len(self.limits_.low):
-            return draws
         low, high = (to_tensor(end, x.device) for end in self._encoded_limits())
         missing = x[:, : len(low)].isnan()
         for _ in range(_REDRAWS):
@@ -465,79 +430,50 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _draw_once(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw from one of the densities for each row, (n, batch, features)."""
-        draws = []
-        for density, on_quantiles in zip(
-            self.densities_, self.on_quantiles_, strict=True
-        ):
-            rows = x
-            if on_quantiles:
-                encoded = x.cpu().double().numpy()
-                mapped = self._map_numbers(self.quantiles_.transform, encoded)
-                rows = to_tensor(mapped, x.device)
-            drawn = density.condition(rows).sample(n, generator)
-            if on_quantiles:
-                flat = drawn.flatten(0, 1).cpu().double().numpy()
-                back = self._map_numbers(self.quantiles_.inverse, flat)
-                drawn = to_tensor(back, x.device).view_as(drawn)
-            draws.append(drawn)
+        encoded = x.cpu().double().numpy()
+        drawn = [
+            self._complete(
+                density, mapped, encoded, lambda row: row.sample(n, generator)
+            )
+            for density, mapped in zip(self.densities_, self.on_quantiles_, strict=True)
+        ]
+        draws = to_tensor(np.stack(drawn), x.device)  # (densities, n, batch, features)
         if len(draws) == 1:
             return draws[0]
         weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
         chosen = torch.multinomial(
             weights, n * len(x), replacement=True, generator=generator
         ).view(1, n, len(x), 1)
-        return torch.stack(draws).take_along_dim(chosen, 0)[0]
+        return draws.take_along_dim(chosen, 0)[0]
 
     def _encoded_limits(self) -> np.ndarray:
         """Return the observed range on the scale of the encoded numbers, (2, *)."""
-        assert self.limits_ is not None
         ends = np.stack([self.limits_.low, self.limits_.high])
         return self._inputs.table.scaling.transform(ends)
 
     def _restore(self, filled: Tensor, table: Any) -> Any:
-        encoder = self._inputs.table
-        encoded = filled[:, : encoder.width].cpu().double().numpy()
-        return encoder.restore(encoded, table, self._adjust)
-
-    def _adjust(self, numbers: np.ndarray) -> np.ndarray:
-        """Bring numbers into the observed range, whole ones where those are."""
-        if self.limits_ is None:
-            return numbers
         low, high, whole = self.limits_
-        capped = numbers.clip(low, high)
-        return np.where(whole, capped.round(), capped)
+
+        def adjust(numbers: np.ndarray) -> np.ndarray:
+            capped = numbers.clip(low, high)
+            return np.where(whole, capped.round(), capped)
+
+        encoded = filled.cpu().double().numpy()
+        return self._inputs.table.restore(encoded, table, adjust)
 
     # --- saving
-
-    def _keep(self, densities: list[MixtureDensity]) -> None:
-        self.densities_ = densities
-        self.density_ = densities[0]
 
     def _networks(self) -> nn.Module:
         return nn.ModuleList(self.densities_)
 
     def _pack(self) -> dict[str, Any]:
-        limits = self.limits_
         return {
             "densities": [ViewShape.of(d).to_state() for d in self.densities_],
             "weights": self.weights_.tolist(),
             "on_quantiles": self.on_quantiles_.tolist(),
             "quantiles": self.quantiles_.to_state(),
-            "limits": None if limits is None else [each.tolist() for each in limits],
+            "limits": [each.tolist() for each in self.limits_],
         }
-
-    def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
-        if "density" in content:  # of 0.1.0: one mixture, nothing capped
-            tensors = {f"0.{name}": tensor for name, tensor in tensors.items()}
-            content = {
-                **content,
-                "densities": [content["density"]],
-                "weights": [[1.0, 1.0]],
-                "on_quantiles": [False],
-                "quantiles": None,
-                "limits": None,
-            }
-        super()._load(tensors, content)
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         return [ViewShape.from_state(state) for state in content["densities"]]
@@ -550,54 +486,30 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _unpack(self, content: Mapping[str, Any]) -> None:
         shapes = self._shapes(content)
-        self._keep([s.build_density().requires_grad_(False) for s in shapes])
+        self.densities_ = [s.build_density().requires_grad_(False) for s in shapes]
+        self.density_ = self.densities_[0]
         self.weights_ = np.array(content["weights"], dtype=np.float64)
         self.on_quantiles_ = np.array(content["on_quantiles"], dtype=bool)
-        n_densities, n_numeric = len(shapes), self._inputs.n_numeric
-        quantiles = content["quantiles"]
-        self.quantiles_ = (
-            fit_scaling(np.empty((0, n_numeric)), "quantile")
-            if quantiles is None
-            else scaling_from_state(quantiles, "quantile", n_numeric)
-        )
-        limits = content["limits"]
-        self.limits_ = None
-        if limits is not None:
-            low, high, whole = limits
-            self.limits_ = Limits(
-                np.array(low, dtype=np.float64),
-                np.array(high, dtype=np.float64),
-                np.array(whole, dtype=bool),
-            )
+        n_numeric = self._inputs.n_numeric
+        self.quantiles_ = scaling_from_state(content["quantiles"], n_numeric)
+        low, high, whole = content["limits"]
+        ends = np.array([low, high], dtype=np.float64)
+        self.limits_ = Limits(ends[0], ends[1], np.array(whole, dtype=bool))
         check_agreement(
-            weights=(self.weights_.shape, (n_densities, 2)),
-            on_quantiles=(len(self.on_quantiles_), n_densities),
+            weights=(self.weights_.shape, (len(shapes), 2)),
+            on_quantiles=(self.on_quantiles_.shape, (len(shapes),)),
+            limits=((*ends.shape, len(whole)), (2, n_numeric, n_numeric)),
         )
-        if self.limits_ is not None:
-            check_agreement(limits=({len(x) for x in self.limits_}, {n_numeric}))
 
 
 def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
     """Measure the numbers of the training table, in their own units."""
-    kinds = [column.kind for column in encoder.columns]
-    cells = zip(encoder.columns, read_columns(as_table(table), kinds), strict=True)
-    found = []
-    for column, raw in cells:
-        if column.kind == "category":
-            continue
-        values = column.numbers_of(raw)
-        values = values[~np.isnan(values)]
-        if not len(values):
-            found.append((0.0, 0.0, False))
-            continue
-        whole = column.kind == "number" and bool((values == values.round()).all())
-        found.append((values.min(), values.max(), whole))
-    low, high, whole_ones = zip(*found, strict=True) if found else ((), (), ())
-    return Limits(
-        np.array(low, dtype=np.float64),
-        np.array(high, dtype=np.float64),
-        np.array(whole_ones, dtype=bool),
-    )
+    numbers = encoder.numbers_of(table)
+    # NaN in columns without a value, which are never filled.
+    low, high = (np.nan_to_num(end.reduce(numbers)) for end in (np.fmin, np.fmax))
+    whole = (np.isnan(numbers) | (numbers == numbers.round())).all(0)
+    kinds = [encoder.columns[i].kind for i in encoder.sources[: encoder.n_numeric]]
+    return Limits(low, high, whole & (np.array(kinds) == "number"))
 
 
 def _candidates_for(width: int, *, quantiles: bool) -> list[Candidate]:

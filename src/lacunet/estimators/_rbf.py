@@ -1,15 +1,15 @@
 """The paper's radial basis function network."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from lacunet.estimators._classifier import LabelledEstimator
-from lacunet.estimators._encoding import Indicator
+from lacunet.estimators._encoding import Indicator, Method
 from lacunet.estimators._fitting import Samples, to_tensor
 from lacunet.estimators._networks import BodyShape, ViewEnsemble
-from lacunet.estimators._scaling import Method
 from lacunet.nn import ExpectedRBF
 
 # Initial variances of radial units, in variances of the columns: the authors' units
@@ -20,6 +20,7 @@ _INITIAL_VARIANCE = 5.0
 _LEAST_VARIANCE = 1e-2
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LacunetRBFClassifier(LabelledEstimator):
     """The paper's radial basis function network, on rows with missing values.
 
@@ -134,62 +135,32 @@ class LacunetRBFClassifier(LabelledEstimator):
     array([False,  True])
     """
 
-    def __init__(
-        self,
-        *,
-        n_units: int = 50,
-        normalise: bool = True,
-        density: Any = "auto",
-        gamma: float = 0.01,
-        train_density: bool = True,
-        density_loss_weight: float = 0.1,
-        indicator: Indicator = False,
-        mask_augmentation: float = 0.0,
-        max_categories: int = 32,
-        scale: Method = "standard",
-        on_unseen_missing: Literal["warn", "use", "raise"] = "warn",
-        missing_columns: Literal["raise", "use"] = "raise",
-        n_networks: int = 1,
-        max_epochs: int = 200,
-        batch_size: int | Literal["auto"] = "auto",
-        lr: float = 1e-2,
-        weight_decay: float = 1e-4,
-        validation_fraction: float = 0.2,
-        time_limit: float | None = None,
-        propagate: Literal["auto", "expectation", "sample"] = "auto",
-        n_samples: int = 64,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        device: Literal["cpu", "cuda", "mps", "auto"] = "cpu",
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_units = n_units
-        self.normalise = normalise
-        self.density = density
-        self.gamma = gamma
-        self.train_density = train_density
-        self.density_loss_weight = density_loss_weight
-        self.indicator = indicator
-        self.mask_augmentation = mask_augmentation
-        self.max_categories = max_categories
-        self.scale = scale
-        self.on_unseen_missing = on_unseen_missing
-        self.missing_columns = missing_columns
-        self.n_networks = n_networks
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.propagate = propagate
-        self.n_samples = n_samples
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    n_units: int = 50
+    normalise: bool = True
+    density: Any = "auto"
+    gamma: float = 0.01
+    train_density: bool = True
+    density_loss_weight: float = 0.1
+    indicator: Indicator = False
+    mask_augmentation: float = 0.0
+    max_categories: int = 32
+    scale: Method = "standard"
+    on_unseen_missing: Literal["warn", "use", "raise"] = "warn"
+    missing_columns: Literal["raise", "use"] = "raise"
+    n_networks: int = 1
+    max_epochs: int = 200
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float = 1e-2
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.2
+    time_limit: float | None = None
+    propagate: Literal["auto", "expectation", "sample"] = "auto"
+    n_samples: int = 64
+    class_weight: Any = None
+    warm_start: bool = False
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    verbose: int = 0
+    random_state: Any = None
 
     def _body(self, out_features: int) -> BodyShape:
         return BodyShape((self.n_units,), out_features, normalise=bool(self.normalise))

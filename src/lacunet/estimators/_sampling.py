@@ -71,8 +71,7 @@ def find_copies(*tables: np.ndarray) -> np.ndarray:
     distinct, number = np.unique(hash_rows(*tables), return_inverse=True)
     if len(number) > _MOST_REPEATS * len(distinct):
         return np.arange(len(number))
-    numbers: np.ndarray = number.ravel()
-    return numbers
+    return np.asarray(number.ravel())
 
 
 def deal_folds(
@@ -89,8 +88,7 @@ def deal_folds(
         shuffled = shuffled[np.argsort(strata[first][shuffled], kind="stable")]
     folds = np.empty(len(first), dtype=np.int64)
     folds[shuffled] = np.arange(len(first)) % n_folds
-    of_row: np.ndarray = folds[copies]
-    return of_row
+    return np.asarray(folds[copies])
 
 
 # --- cells that are hidden in training, so that networks learn to do without them
@@ -105,47 +103,31 @@ def hide(
     image_shape: tuple[int, int] | None = None,
     fraction: float = 1.0,
 ) -> Tensor:
-    """Hide cells, or patches of images, in a fraction of the rows of (batch, width)."""
+    """Hide cells, or patches of images, in a fraction of the rows of (batch, width).
+
+    ``sources`` are the original columns of the encoded ones, -1 where nothing may be
+    hidden.
+    """
     if rate == 0.0:
         return x
-    chosen = None
-    if fraction < 1.0:
-        chosen = torch.rand(len(x), 1, generator=generator, dtype=x.dtype) < fraction
+
+    def draw(*shape: int) -> Tensor:
+        return torch.rand(len(x), *shape, generator=generator, dtype=x.dtype)
+
+    chosen = draw(1) < fraction if fraction < 1.0 else torch.ones((), dtype=torch.bool)
     if image_shape is None:
-        hidden = _hide_cells(x, rate, sources, generator)
+        # At another rate in every row, ``rate`` on average. A category is hidden whole;
+        # the last column, which a source of -1 stands for, is never hidden.
+        rates = 2.0 * rate * draw(1)
+        hidden = functional.pad(draw(int(sources.max()) + 1) < rates, (0, 1))
+        hidden = hidden.to(x.device)[:, sources]
     else:
-        hidden = _hide_patches(x, rate, image_shape, generator)
-    return hidden if chosen is None else torch.where(chosen.to(x.device), hidden, x)
-
-
-def _hide_cells(
-    x: Tensor, rate: float, sources: Tensor, generator: torch.Generator
-) -> Tensor:
-    """Hide cells at another rate in every row, ``rate`` on average.
-
-    ``sources`` are the original columns of the encoded ones, since a category is hidden
-    whole; those of -1 are never hidden.
-    """
-    n_columns = int(sources.max()) + 1
-    rates = 2.0 * rate * torch.rand(len(x), 1, generator=generator, dtype=x.dtype)
-    hidden = torch.rand(len(x), n_columns, generator=generator, dtype=x.dtype) < rates
-    # The last column, which -1 stands for, is never hidden.
-    hidden = functional.pad(hidden, (0, 1))
-    return x.masked_fill(hidden.to(x.device)[:, sources], torch.nan)
-
-
-def _hide_patches(
-    x: Tensor, rate: float, image_shape: tuple[int, int], generator: torch.Generator
-) -> Tensor:
-    """Hide a patch of each image at a random place.
-
-    It covers ``rate`` of the image, but for rounding of its sides.
-    """
-    inside = []
-    for size in image_shape:
-        length = max(1, round(math.sqrt(rate) * size))
-        start = torch.randint(size - length + 1, (len(x), 1), generator=generator)
-        places = torch.arange(size)
-        inside.append((places >= start) & (places < start + length))  # (batch, size)
-    hidden = inside[0][:, :, None] & inside[1][:, None, :]
-    return x.masked_fill(hidden.flatten(1).to(x.device), torch.nan)
+        # A patch at a random place: ``rate`` of the image, but for rounding.
+        inside = []
+        for size in image_shape:
+            length = max(1, round(math.sqrt(rate) * size))
+            start = torch.randint(size - length + 1, (len(x), 1), generator=generator)
+            places = torch.arange(size)
+            inside.append((places >= start) & (places < start + length))  # (batch, *)
+        hidden = (inside[0][:, :, None] & inside[1][:, None, :]).flatten(1)
+    return x.masked_fill((hidden.to(x.device) & chosen.to(x.device)), torch.nan)

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
+from lacunet._validation import check_choice
 from lacunet.density import IncompleteGaussianMixture
+from lacunet.estimators._checks import OF_PREDICTION, find_device
 from lacunet.estimators._format_1 import upgrade
 from lacunet.exceptions import LacunetError
 from lacunet.training import Tensors
@@ -30,18 +32,68 @@ TENSORS = "model.safetensors"
 RECORD = "model.json"
 TEXTS = "texts"  # in a record: names of the other files
 
-_SAVE_AGAIN = "It is damaged or was edited: save it again."
 # Parameters of how long to train, or how to predict: a checkpoint holds for others.
-_FREE = (
-    "max_epochs",
-    "missing_columns",
-    "n_samples",
-    "on_unseen_missing",
-    "propagate",
-    "time_limit",
-    "verbose",
-    "warm_start",
-)
+_FREE = (*OF_PREDICTION, "max_epochs", "time_limit", "verbose", "warm_start")
+
+
+def load(path: AnyPath, *, device: str | None = None) -> Any:
+    """Load a model that an estimator's ``save`` has written.
+
+    Nothing in the folder is executed, whoever made it; an inconsistent model is
+    refused.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The folder that the model was saved to.
+    device : {"cpu", "cuda", "mps", "auto"}, optional
+        Where to compute; where it was fitted if not given.
+
+    Returns
+    -------
+    estimator
+        As it was fitted. For the same rows at once its predictions are the same, to the
+        bit on the same machine and but for rounding on another.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import lacunet
+    >>> X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, np.nan], [0.0, 1.0]])
+    >>> imputer = lacunet.LacunetImputer(random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     imputer.save(Path(folder) / "model")
+    ...     again = lacunet.load(Path(folder) / "model")
+    >>> bool((again.impute(X) == imputer.impute(X)).all())
+    True
+    """
+    from lacunet import estimators  # whose modules import this one
+
+    tensors, content = read_model(path)
+    name = content.get("class")
+    known = [name for name in estimators.__all__ if name.startswith("Lacunet")]
+    if name not in known:
+        msg = (
+            f"Got a model of class {name!r} in {path}, but expected one of "
+            f"{', '.join(known)}. A newer lacunet may have written it."
+        )
+        raise LacunetError(msg)
+    disagreement = (
+        f"Got a model in {path} whose content does not fit together, but expected one "
+        f"written by save: save it again"
+    )
+    with _refusal(disagreement):
+        parameters = unpack_parameters(content["parameters"])
+        estimator = getattr(estimators, name)(**parameters)
+        check_choice(estimator.device, ("cpu", "cuda", "mps", "auto"), "device")
+    if device is not None:
+        estimator.set_params(device=device)
+    find_device(estimator.device)  # whose absence is no fault of the file
+    with _refusal(disagreement):
+        estimator._load(tensors, content)
+    return estimator
 
 
 def write_model(
@@ -60,22 +112,19 @@ def write_model(
     is renamed first and deleted afterwards: a process killed in between leaves it
     beside ``path``, with a name that ends in ``.old``.
     """
-    beside = texts or {}
-    data = _dump(tensors)
-    listed = {**content, TEXTS: sorted(beside)} if beside else content
-    record = seal(listed, tensors_sha256=_sha256(data))
-    files = {name: text.encode() for name, text in beside.items()}
-    with _disk_errors("write a model", path):
+    files = {name: text.encode() for name, text in (texts or {}).items()}
+    listed = {**content, TEXTS: sorted(files)} if files else content
+    files[TENSORS] = _dump(tensors)
+    files[RECORD] = seal(listed, tensors_sha256=_sha256(files[TENSORS])).encode()
+    with _refusal(f"Got path={path!r}, but could not write a model there"):
         target = _target(path)
         _check_replaceable(target, force=force)
-        folder, former = (
-            target.with_name(f".{target.name}.{secrets.token_hex(8)}.{ending}")
-            for ending in ("tmp", "old")
-        )
+        folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        former = folder.with_suffix(".old")
         folder.mkdir()
         try:
-            for name, text in {**files, TENSORS: data, RECORD: record.encode()}.items():
-                _write_file(folder / name, text)
+            for name, data in files.items():
+                _write_file(folder / name, data)
             if target.exists():
                 target.rename(former)
             try:
@@ -111,7 +160,7 @@ def check_place(path: AnyPath, *, force: bool = False) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     check_place(f"{folder}/model")
     """
-    with _disk_errors("write a model", path):
+    with _refusal(f"Got path={path!r}, but could not write a model there"):
         _check_replaceable(_target(path), force=force)
 
 
@@ -121,45 +170,36 @@ def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Nothing of the files is run or imported, and nothing is used before its sha256 is
     verified. Content of earlier formats is brought into the present one.
     """
-    with _disk_errors("read a model", path):
+    with _refusal(
+        f"Got path={path!r}, but could not read a model there: a folder with {RECORD} "
+        f"and {TENSORS}"
+    ):
         folder = Path(os.fsdecode(path))
-        _check_is_folder(folder)
-        text = _read_file(folder / RECORD)
-        data = _read_file(folder / TENSORS)
-    place = f"a {RECORD} in {folder}"
-    try:
+        text = (folder / RECORD).read_bytes()
+        data = (folder / TENSORS).read_bytes()
+    with _refusal(f"Got a {RECORD} in {folder} that is no record in JSON"):
         record = json.loads(text)
         sums = record.pop("sha256", {})
         tensors_sha256, claimed = sums.get("tensors"), sums.get("content")
         found = _digest_record(record, tensors_sha256)
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        msg = f"Got {place} that is no record in JSON ({error}). {_SAVE_AGAIN}"
-        raise LacunetError(msg) from error
-    number = record.get("format")
-    if record.get("library") != LIBRARY:
-        msg = (
-            f"Got {place} of library {record.get('library')!r}, but expected one that "
-            f"{LIBRARY} saved."
-        )
+        library, number = record.get("library"), record.get("format")
+    wrong = ""
+    if library != LIBRARY:
+        wrong = f"of library {library!r}, but expected one that {LIBRARY} saved"
+    elif type(number) is int and number > FORMAT:
+        wrong = f"of format {number}, but expected at most {FORMAT}: a newer lacunet"
+        wrong += " wrote it. Update lacunet"
+    elif found != claimed or type(number) is not int:
+        wrong = "whose content does not match its sha256: it is damaged or was edited"
+    elif _sha256(data) != tensors_sha256:
+        wrong = f"whose sha256 of {TENSORS} does not match the sha256 of that file: it"
+        wrong += " is damaged, or of another model. Copy both files again"
+    if wrong:
+        msg = f"Got a {RECORD} in {folder} {wrong}."
         raise LacunetError(msg)
-    if type(number) is int and number > FORMAT:
-        msg = (
-            f"Got {place} of format {number}, but expected at most {FORMAT}: a newer "
-            f"lacunet wrote it. Update lacunet."
-        )
-        raise LacunetError(msg)
-    if found != claimed or type(number) is not int:
-        msg = f"Got {place} whose content does not match its sha256. {_SAVE_AGAIN}"
-        raise LacunetError(msg)
-    if _sha256(data) != tensors_sha256:
-        msg = (
-            f"Got a {TENSORS} in {folder} that does not match the sha256 in {RECORD}. "
-            f"It is damaged, or of another model: copy both files again."
-        )
-        raise LacunetError(msg)
-    with model_errors(path):
+    with _refusal(f"Got a model in {folder} that can't be read: save it again"):
         content = record["content"]
-        tensors = _load(data, folder / TENSORS)
+        tensors = load_tensors(data)
         return (tensors, content) if number == FORMAT else upgrade(tensors, content)
 
 
@@ -169,16 +209,13 @@ def seal(content: Mapping[str, Any], *, tensors_sha256: str) -> str:
     Floats in ``content`` are finite and come back bit by bit, tuples as lists.
     """
     record = {"format": FORMAT, "library": LIBRARY, "content": content}
-    try:
+    with _refusal(
+        "Got content that is not JSON, but expected strings, finite numbers, booleans, "
+        "None, and lists and dicts of them"
+    ):
         digest = _digest_record(record, tensors_sha256)
         sums = {"tensors": tensors_sha256, "content": digest}
         return json.dumps({**record, "sha256": sums}, indent=1, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = (
-            f"Got content that is not JSON ({error}), but expected strings, finite "
-            f"numbers, booleans, None, and lists and dicts of them."
-        )
-        raise LacunetError(msg) from error
 
 
 def _digest_record(record: Mapping[str, Any], tensors_sha256: Any) -> str:
@@ -204,25 +241,17 @@ class CheckpointFile:
         self._owner = ""
         self._found: tuple[Tensors, dict[str, Any]] | None = None
         self.seed: int | None = None
-        target = Path(os.fsdecode(path))
-        if not target.parent.is_dir() or target.is_dir():
-            msg = (
-                f"Got checkpoint={os.fspath(path)!r}, but expected the path of a file "
-                f"in a folder that exists."
-            )
-            raise LacunetError(msg)
-        if target.exists():
-            with _disk_errors("read a checkpoint", path):
-                data = _read_file(target)
-            tensors = _load(data, path)
-            header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-            try:
+        with _refusal(
+            f"Got checkpoint={path!r}, which can't be read, but expected nothing, or a "
+            f"checkpoint of lacunet"
+        ):
+            target = _target(path)
+            if target.exists():
+                data = target.read_bytes()
+                header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
                 record = json.loads(header["__metadata__"][LIBRARY])
                 self.seed = record["seed"]
-            except (LookupError, TypeError, ValueError) as error:
-                msg = f"Got {path}, but expected nothing, or a checkpoint of lacunet."
-                raise LacunetError(msg) from error
-            self._found = tensors, record
+                self._found = load_tensors(data), record
 
     def belong_to(self, owner: str, seed: int) -> None:
         """Set the fit that it belongs to; refuse the checkpoint of another one."""
@@ -244,7 +273,8 @@ class CheckpointFile:
         """Replace the checkpoint, by renaming a whole one: it is never half written."""
         owned = {**content, "owner": self._owner, "seed": self.seed}
         data = _dump(tensors, {LIBRARY: json.dumps(owned)})
-        with _disk_errors("write a checkpoint", self._path):
+        place = os.fspath(self._path)
+        with _refusal(f"Got checkpoint={place!r}, but could not write it there"):
             target = _target(self._path)
             temporary = target.with_name(f".{target.name}.tmp")
             temporary.unlink(missing_ok=True)
@@ -342,30 +372,20 @@ def check_agreement(**pairs: tuple[Any, Any]) -> None:
             raise ValueError(msg)
 
 
+# --- tensors and files
+
+
 @contextmanager
-def model_errors(path: AnyPath) -> Iterator[None]:
-    """Turn the errors of an inconsistent model into a clear one."""
+def _refusal(message: str) -> Iterator[None]:
+    """Turn what files and disks may raise into an error with this message."""
     try:
         yield
     except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RuntimeError,
-        StopIteration,
-        TypeError,
-        ValueError,
+        *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+        *(OSError, RuntimeError, SafetensorError, StopIteration, TypeError, ValueError),
     ) as error:
-        msg = (
-            f"Got a model in {path} whose content does not fit together ({error}), but "
-            f"expected one written by save. Save it again."
-        )
+        msg = f"{message} ({error})."
         raise LacunetError(msg) from error
-
-
-# --- tensors and files
 
 
 def _dump(
@@ -377,26 +397,6 @@ def _dump(
         for name, tensor in tensors.items()
     }
     return dump_tensors(owned, metadata)
-
-
-def _load(data: bytes, path: AnyPath) -> dict[str, Tensor]:
-    try:
-        return load_tensors(data)
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        msg = (
-            f"Got {path} that safetensors can't read ({error}), but expected what "
-            f"lacunet saved. It is damaged, or something else."
-        )
-        raise LacunetError(msg) from error
-
-
-@contextmanager
-def _disk_errors(doing: str, path: AnyPath) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, RuntimeError, TypeError) as error:
-        msg = f"Got path={path!r}, but could not {doing} there: {error}."
-        raise LacunetError(msg) from error
 
 
 def _target(path: AnyPath) -> Path:
@@ -411,52 +411,30 @@ def _target(path: AnyPath) -> Path:
     return target
 
 
-def _check_is_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        found = "a file" if folder.exists() else "nothing"
-        msg = (
-            f"Got {found} at {str(folder)!r}, but expected a model: a folder with "
-            f"{TENSORS} and {RECORD}."
-        )
-        raise LacunetError(msg)
-
-
 def _check_replaceable(target: Path, *, force: bool) -> None:
     """Refuse a place with anything but a model that may be replaced."""
     if not target.exists():
         return
-    _check_is_folder(target)
-    found = sorted(entry.name for entry in target.iterdir())
-    if not found:
-        return
+    found = {entry.name for entry in target.iterdir()}
     known: set[str] = set()
-    if {TENSORS, RECORD} <= set(found):
-        try:
-            record = json.loads(_read_file(target / RECORD))
-            if record["library"] == LIBRARY:
-                known = {TENSORS, RECORD, *record["content"].get(TEXTS, [])}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            pass  # another one's record
-    if not set(found) <= known:
+    # Another one's record may hold anything.
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        record = json.loads((target / RECORD).read_bytes())
+        if record["library"] == LIBRARY and TENSORS in found:
+            known = {TENSORS, RECORD, *record["content"].get(TEXTS, [])}
+    if not found <= known:
         msg = (
-            f"Got a folder at {str(target)!r} with {found[:5]}, but expected nothing, "
-            f"or a model of lacunet to replace. Choose another path, or delete it."
+            f"Got a folder at {str(target)!r} with {sorted(found)[:5]}, but expected "
+            f"nothing, or a model of lacunet to replace. Choose another path, or "
+            f"delete it."
         )
         raise LacunetError(msg)
-    if not force:
+    if found and not force:
         msg = (
             f"Got a model at {str(target)!r} already, but expected nothing there. "
             f"Choose another path, or replace it with force=True."
         )
         raise LacunetError(msg)
-
-
-def _read_file(path: Path) -> bytes:
-    """Read a file, without waiting for what is none, such as a pipe."""
-    if path.exists() and not path.is_file():
-        msg = f"Got {str(path)!r}, a folder or device, but expected a file."
-        raise LacunetError(msg)
-    return path.read_bytes()
 
 
 def _write_file(path: Path, data: bytes) -> None:

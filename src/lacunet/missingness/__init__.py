@@ -1,5 +1,11 @@
-"""Ways to lose values of a table: MCAR, MAR, MNAR, censoring, patches of images."""
+"""Ways to lose values of a table: MCAR, MAR, MNAR, censoring, patches of images.
 
+Names that are imported as themselves are for other rooms, not for users.
+"""
+
+from lacunet.missingness._cells import Table as Table
+from lacunet.missingness._cells import as_table as as_table
+from lacunet.missingness._cells import find_observed as find_observed
 from lacunet.missingness._patches import drop_patch
 from lacunet.missingness._values import drop_values
 

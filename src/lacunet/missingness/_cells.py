@@ -169,6 +169,8 @@ def _as_objects(values: Sequence[Any]) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
+    if type(value) is str:
+        return False
     # pandas is not imported here, but where it is in use its NA is recognised.
     if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):
         return True
