@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from benchmarks.table_methods import METHODS, OURS, Frame, Method, make_lacunet
 from lacunet import IncompleteGaussianMixture
-from lacunet.estimators import _base, _fitting, _networks
+from lacunet.estimators import _base, _fit, _views
 from lacunet.estimators._recipe import RECIPE
 
 
@@ -29,12 +29,12 @@ def keep_view(place: int) -> Iterator[None]:
     """Give all networks to one of the two views; tables without numbers have one."""
     build = _base.build_views
 
-    def build_one(setting: Any, *rows: Any) -> _networks.ViewEnsemble:
+    def build_one(setting: Any, *rows: Any) -> _views.ViewEnsemble:
         times = 2 if setting.n_numeric else 1
         names = ("n_networks", "n_networks_of_many")
         with change_recipe(**{name: times * getattr(RECIPE, name) for name in names}):
             views = list(build(setting, *rows))
-        return _networks.ViewEnsemble([views[min(place, len(views) - 1)]])
+        return _views.ViewEnsemble([views[min(place, len(views) - 1)]])
 
     with patch.object(_base, "build_views", build_one):
         yield
@@ -43,24 +43,24 @@ def keep_view(place: int) -> Iterator[None]:
 @contextmanager
 def leave_out_skip() -> Iterator[None]:
     """Build networks without a linear skip, and train them as those that have one."""
-    build = _networks.BodyShape.build_over
+    build = _views.BodyShape.build_over
 
-    def build_over(body: _networks.BodyShape, *given: Any) -> Any:
+    def build_over(body: _views.BodyShape, *given: Any) -> Any:
         networks = build(replace(body, skip=False), *given)
         networks.first.variance_gradient = not body.skip
         return networks
 
-    with patch.object(_networks.BodyShape, "build_over", build_over):
+    with patch.object(_views.BodyShape, "build_over", build_over):
         yield
 
 
 def leave_out_weights() -> AbstractContextManager[Any]:
     """Weigh the views alike."""
 
-    def even(task: _fitting.NetworkTask) -> list[float]:
+    def even(task: _fit.NetworkTask) -> list[float]:
         return [1.0 / len(task.parts)] * len(task.parts)
 
-    return patch.object(_fitting.NetworkTask, "choose_view_weights", even)
+    return patch.object(_fit.NetworkTask, "choose_view_weights", even)
 
 
 def ablate(

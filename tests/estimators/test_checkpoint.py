@@ -22,7 +22,7 @@ from small import (
 )
 
 from lacunet import IncompleteGaussianMixture, load
-from lacunet.estimators import _fitting
+from lacunet.estimators import _fit
 from lacunet.estimators._saving import CheckpointFile, name_owner
 from lacunet.exceptions import LacunetError
 
@@ -44,14 +44,14 @@ def break_off(monkeypatch, model, path, n_losses):
     """Fit until so many losses have been computed."""
     calls = []
 
-    def loss(self, *given, compute=_fitting.NetworkTask.loss):
+    def loss(self, *given, compute=_fit.NetworkTask.loss):
         calls.append(given)
         if len(calls) > n_losses:
             raise Killed
         return compute(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_fitting.NetworkTask, "loss", loss)
+        patch.setattr(_fit.NetworkTask, "loss", loss)
         with pytest.raises(Killed):
             fit(model, path)
 
@@ -150,14 +150,14 @@ def test_an_interrupted_training_can_go_on(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint"
     calls = []
 
-    def loss(self, *given, compute=_fitting.NetworkTask.loss):
+    def loss(self, *given, compute=_fit.NetworkTask.loss):
         calls.append(given)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return compute(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_fitting.NetworkTask, "loss", loss)
+        patch.setattr(_fit.NetworkTask, "loss", loss)
         with pytest.warns(UserWarning, match="interrupted after"):
             fit(rbf(max_epochs=6), path)
     resumed, whole = fit(rbf(max_epochs=6), path), fit(rbf(max_epochs=6))
@@ -185,13 +185,13 @@ _TRAIN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from small import classifier, numbers
-from lacunet.estimators import _fitting
+from lacunet.estimators import _fit
 
-def loss(self, *given, compute=_fitting.NetworkTask.loss):
+def loss(self, *given, compute=_fit.NetworkTask.loss):
     time.sleep(0.02)  # so that there is time to be killed in the middle of an epoch
     return compute(self, *given)
 
-_fitting.NetworkTask.loss = loss
+_fit.NetworkTask.loss = loss
 X, y = numbers(100)
 seed = None if sys.argv[3] == "None" else int(sys.argv[3])
 model = classifier(max_epochs=9, batch_size=20, random_state=seed, dropout=0.3)

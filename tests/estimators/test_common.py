@@ -23,7 +23,7 @@ from small import (
     predictions,
 )
 
-from lacunet.estimators import _fitting
+from lacunet.estimators import _fit
 
 NAN = np.nan
 
@@ -321,13 +321,13 @@ def test_an_interrupt_in_the_middle_of_an_epoch_leaves_a_model(name, monkeypatch
     X, y = numbers()
     calls = []
 
-    def count(self, part, rows, generator, loss=_fitting.NetworkTask.loss):
+    def count(self, part, rows, generator, loss=_fit.NetworkTask.loss):
         calls.append(part)
         if len(calls) == 8:
             raise KeyboardInterrupt
         return loss(self, part, rows, generator)
 
-    monkeypatch.setattr(_fitting.NetworkTask, "loss", count)
+    monkeypatch.setattr(_fit.NetworkTask, "loss", count)
     model = ALL[name](max_epochs=50, batch_size=20)
     with pytest.warns(UserWarning, match=r"interrupted after [12] epochs"):
         model.fit(X, y)

@@ -16,8 +16,8 @@ from lacunet.estimators._classifier import LacunetClassifier
 from lacunet.estimators._densities import DTYPE as DTYPE
 from lacunet.estimators._encoding import TableEncoder as TableEncoder
 from lacunet.estimators._encoding import TargetScale as TargetScale
-from lacunet.estimators._fitting import make_plan as make_plan
-from lacunet.estimators._fitting import undisturbed as undisturbed
+from lacunet.estimators._fit import make_plan as make_plan
+from lacunet.estimators._fit import undisturbed as undisturbed
 from lacunet.estimators._imputer import LacunetImputer
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor

@@ -12,9 +12,9 @@ from torch import Tensor
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
 from lacunet.estimators._checks import read_table
 from lacunet.estimators._encoding import Method
-from lacunet.estimators._fitting import RECONSTRUCTION
-from lacunet.estimators._networks import BodyShape
+from lacunet.estimators._fit import RECONSTRUCTION
 from lacunet.estimators._saving import AnyPath, check_agreement
+from lacunet.estimators._views import BodyShape
 from lacunet.nn import ActivationLike
 
 

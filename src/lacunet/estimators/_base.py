@@ -32,7 +32,7 @@ from lacunet.estimators._encoding import (
     TableEncoder,
     choose_marked,
 )
-from lacunet.estimators._fitting import (
+from lacunet.estimators._fit import (
     Criterion,
     Samples,
     Setting,
@@ -40,12 +40,6 @@ from lacunet.estimators._fitting import (
     fit_views,
     to_tensor,
     undisturbed,
-)
-from lacunet.estimators._networks import (
-    NUMBERS_AT_ONCE,
-    BodyShape,
-    ViewEnsemble,
-    ViewShape,
 )
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import canonical_order, repeat_rows
@@ -59,6 +53,12 @@ from lacunet.estimators._saving import (
     unpack_array,
     unpack_parameters,
     write_model,
+)
+from lacunet.estimators._views import (
+    NUMBERS_AT_ONCE,
+    BodyShape,
+    ViewEnsemble,
+    ViewShape,
 )
 from lacunet.exceptions import warn_user
 from lacunet.training import Epoch

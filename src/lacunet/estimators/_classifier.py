@@ -20,7 +20,7 @@ from lacunet.estimators._checks import (
     read_table,
 )
 from lacunet.estimators._encoding import Indicator, Method
-from lacunet.estimators._fitting import CLASSIFICATION
+from lacunet.estimators._fit import CLASSIFICATION
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._saving import (
     AnyPath,

@@ -31,10 +31,10 @@ from lacunet.estimators._encoding import (
     fit_scaling,
     scaling_from_state,
 )
-from lacunet.estimators._fitting import to_tensor
-from lacunet.estimators._networks import ViewShape
+from lacunet.estimators._fit import to_tensor
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
+from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
 
 

@@ -8,8 +8,8 @@ import torch
 
 from lacunet.estimators._classifier import LabelledEstimator
 from lacunet.estimators._encoding import Indicator, Method
-from lacunet.estimators._fitting import Samples, to_tensor
-from lacunet.estimators._networks import BodyShape, ViewEnsemble
+from lacunet.estimators._fit import Samples, to_tensor
+from lacunet.estimators._views import BodyShape, ViewEnsemble
 from lacunet.nn import ExpectedRBF
 
 # Initial variances of radial units, in variances of the columns: the authors' units

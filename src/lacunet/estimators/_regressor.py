@@ -17,7 +17,7 @@ from lacunet.estimators._checks import (
     read_table,
 )
 from lacunet.estimators._encoding import Indicator, Method, TargetScale
-from lacunet.estimators._fitting import REGRESSION
+from lacunet.estimators._fit import REGRESSION
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import repeat_rows
 from lacunet.estimators._saving import AnyPath, check_agreement

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lacunet.estimators._bins import find_bins
 from lacunet.estimators._recipe import RECIPE
+from lacunet.estimators._views import find_bins
 
 NAN = np.nan
 

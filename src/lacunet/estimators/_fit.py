@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacunet.estimators._bins import find_bins
 from lacunet.estimators._densities import (
     DTYPE,
     Watch,
@@ -20,10 +19,16 @@ from lacunet.estimators._densities import (
     fit_density,
     some_rows,
 )
-from lacunet.estimators._networks import NUMBERS_AT_ONCE, BodyShape, View, ViewEnsemble
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import deal_folds, find_copies, hide
 from lacunet.estimators._saving import CheckpointFile
+from lacunet.estimators._views import (
+    NUMBERS_AT_ONCE,
+    BodyShape,
+    View,
+    ViewEnsemble,
+    find_bins,
+)
 from lacunet.exceptions import warn_user
 from lacunet.functional import FactorComponents
 from lacunet.nn import ExpectedBins, ExpectedLinear, NetworkEnsemble

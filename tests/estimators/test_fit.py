@@ -7,7 +7,7 @@ from small import numbers
 from torch import nn
 
 from lacunet.density import GaussianMixtureDensity, MixedMixtureDensity
-from lacunet.estimators._fitting import (
+from lacunet.estimators._fit import (
     CLASSIFICATION,
     RECONSTRUCTION,
     REGRESSION,
@@ -15,7 +15,7 @@ from lacunet.estimators._fitting import (
     NetworkTask,
     Rows,
 )
-from lacunet.estimators._networks import BodyShape, View, ViewEnsemble
+from lacunet.estimators._views import BodyShape, View, ViewEnsemble
 
 N = 60
 
@@ -128,7 +128,7 @@ def test_rows_are_validated_in_blocks(monkeypatch):
     task = make_task(make_module(5).eval())
     with torch.no_grad():
         whole = task.validate(0)
-        monkeypatch.setattr("lacunet.estimators._fitting.NUMBERS_AT_ONCE", 1)
+        monkeypatch.setattr("lacunet.estimators._fit.NUMBERS_AT_ONCE", 1)
         assert task.validate(0) == pytest.approx(whole, rel=1e-5)
 
 
