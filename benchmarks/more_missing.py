@@ -70,7 +70,7 @@ SETTINGS = (*(f"{rate:.0%}" for rate in RATES), "column")
 N_SEEDS = 3
 MAX_TRAIN = 2000
 TITLES = {
-    "lacunet": 'lacunet, `propagate="expectation"`',
+    "lacunet": "lacunet",
     "lacunet-sample": 'lacunet, `propagate="sample"`',
     "catboost": "CatBoost",
     "hgb": "HistGradientBoosting",
@@ -155,7 +155,7 @@ def measure(
                     model, fitted = make(base, data.is_classes, seed, quick), base
                     model.fit(X, y)
                 if base == "lacunet":
-                    model.set_params(propagate=sample or "expectation")
+                    model.set_params(propagate=sample or "auto")
                 if data.is_classes:
                     value, _ = score(y_test, model.predict_proba(tests[setting]))
                 else:
