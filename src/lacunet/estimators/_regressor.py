@@ -35,10 +35,9 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     ----------
     density : "auto" or IncompleteGaussianMixture, default="auto"
         The density of the table. With "auto" the networks see the table in two views:
-        numbers as they are, under a mixture of Gaussians whose covariances are chosen
-        on validation rows (diagonal, or with factors where columns depend on each other
-        plainly); and numbers in bins, between quantiles and where the target changes,
-        under latent classes. The weight of each view in the prediction is chosen on
+        numbers as they are, under a mixture of diagonal Gaussians (from 60 columns on
+        perhaps with factors, chosen on validation rows); and numbers in bins, between
+        quantiles and where the target changes, under latent classes. The weight of each view in the prediction is chosen on
         validation rows too. Give a mixture with the parameters that you want for one
         view under that mixture.
     gamma : float, default=0.01
@@ -79,8 +78,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         Fraction of hidden units that are dropped in training.
     n_networks : int or "auto", default="auto"
         Number of networks, of both views together. Each has other validation rows;
-        their predictions are averaged. With "auto" ten, and six from
-        2000 rows on.
+        their predictions are averaged. With "auto" ten, and four from 2000
+        rows on.
     max_epochs : int or "auto", default="auto"
         Largest number of epochs; with "auto" from 8 to 60, by the number of rows.
         Training of a view stops earlier: when its loss on validation rows stops
