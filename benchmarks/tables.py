@@ -102,6 +102,7 @@ REGRESSIONS = {"ames", "loans", "star", "colleges_usnews"} | {
     name for name in BUNDLED if name.startswith("diabetes")
 }
 KEY = ["table", "seed", "fold", "method", "label"]
+MOST_LACKING = 0.1  # of the tables, for a method among those that have most of them
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -341,8 +342,9 @@ def print_summary(
     print("\n## Mean ranks by log-loss or R2\n\nTables of the same rows count once.")
     real = scores[scores.index.isin(REAL)]
     for title, chosen in (("all", scores), ("the 16 incomplete", real)):
-        # Methods that have all these tables; then all methods on what they all have.
-        rankings = [chosen.dropna(axis=1), chosen.dropna(axis=0)]
+        # Methods that lack few of these tables; then all methods on what they all have.
+        common = chosen.loc[:, chosen.isna().mean() <= MOST_LACKING]
+        rankings = [common.dropna(), chosen.dropna()]
         same = rankings[0].shape == rankings[1].shape
         for ranked in rankings[:1] if same else rankings:
             if ranked.size:
