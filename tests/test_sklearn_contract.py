@@ -54,6 +54,7 @@ ESTIMATORS = [
     LacunetImputer(density=IncompleteGaussianMixture(1), random_state=0),
 ]
 DEFAULTS = [
+    IncompleteGaussianMixture(),
     LacunetClassifier(),
     LacunetRegressor(),
     LacunetRBFClassifier(),
