@@ -88,24 +88,44 @@ def test_the_readme_is_short():
     assert len(README.read_bytes()) <= 8192
 
 
+def rows_of(text):
+    """Return the rows of the tables in a text as tuples of cells, without stars."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line[:1] == "|"]
+    return {
+        tuple(cell.strip(" *") for cell in row) for row in rows if "--" not in row[0]
+    }
+
+
+def printed_by(module, capsys, *options):
+    """Return what a benchmark prints of its committed results."""
+    benchmark = importlib.import_module(f"benchmarks.{module}")
+    benchmark.main(["--summary", "--out", str(ROOT / benchmark.OUT), *options])
+    return capsys.readouterr().out
+
+
+ABLATIONS = ("--tables", "real", "--folds", "1", "--methods", "lacunet", "--without")
+
+
+@pytest.mark.parametrize(
+    ("module", "options"), [("tables", ()), ("tables", ABLATIONS), ("speed", ())]
+)
+def test_the_page_has_the_committed_figures(module, options, capsys):
+    printed = printed_by(module, capsys, *options)
+    if options:
+        printed = printed.partition("## Variants of ours")[2]
+    assert rows_of(printed)
+    assert rows_of(printed) <= table_rows()
+    for line in printed.splitlines():
+        if " against CatBoost on " in line:
+            assert line in PAGE.read_text("utf-8")
+
+
 def test_figures_of_the_readme_are_those_of_the_page():
-    rows = [row for row in table_rows(README) if len(row) == 5]
-    standings = {row for row in rows if not re.search("[(%]", row[1])}
-    assert {"lacunet", "CatBoost"} < {row[0] for row in standings}
-    assert standings <= table_rows(PAGE)
-    text = " ".join(README.read_text("utf-8").split())
-    costs = result("benchmarks/results/estimators.json")["time"]["costs"]
-    ours, hgb = (
-        next(cost for cost in costs if cost["model"] == model)
-        for model in ("lacunet", "HistGradientBoosting")
-    )
-    fit, predict = (ours[part] / hgb[part] for part in ("fit", "predict"))
-    assert f"{ours['fit']:.1f} s of one core to fit, {fit:.0f} times as long" in text
-    assert f"{ours['predict']:.1f} s to predict, {predict:.0f} times as" in text
-    scores = result("benchmarks/results/estimators.json")["uci"]["scores"]
-    for name, between in (("bands", "to our"), ("fourclass", "to")):
-        trees, net = (scores[key][name]["log_loss"] for key in ("catboost", "lacunet"))
-        assert f"{name} {trees:.3f} {between} {net:.3f}" in text
+    text = README.read_text("utf-8")
+    start = text.index("## Accuracy")
+    figures = rows_of(text[start : text.index("## Read on")])
+    assert len(figures) > 10
+    assert {row for row in figures if row[0]} <= table_rows()
 
 
 def test_figures_of_more_missing_values_are_the_committed_ones():
@@ -162,43 +182,7 @@ def test_benchmark_figures_are_the_committed_ones():
 
 def table_rows(page=PAGE):
     """Return the rows of all tables of a page as tuples of cells, without stars."""
-    lines = page.read_text("utf-8").splitlines()
-    rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
-    return {tuple(cell.strip(" *") for cell in row) for row in rows}
-
-
-def test_figures_of_the_small_tables_are_the_committed_ones():
-    uci = result("benchmarks/results/estimators.json")["uci"]
-    for row in uci["standings"]:
-        means = [f"{row[name]:.3f}" for name in ("log_loss", "accuracy")]
-        ranks = [f"{row[name]:.2f}" for name in ("log_loss_rank", "accuracy_rank")]
-        assert (TITLES[row["method"]], *means, *ranks) in table_rows()
-
-
-def test_the_small_tables_that_are_won_and_lost_are_the_committed_ones():
-    text = " ".join(PAGE.read_text("utf-8").split())
-    uci = result("benchmarks/results/estimators.json")["uci"]
-    losses = {
-        name: {
-            method: uci["scores"][method][name]["log_loss"] for method in uci["scores"]
-        }
-        for name in uci["sets"]
-    }
-    won = [
-        name for name, each in losses.items() if min(each, key=each.get) == "lacunet"
-    ]
-    assert len(won) == 10
-    assert "has the lowest log-loss on ten of them" in text
-    bands, fourclass = losses["bands"], losses["fourclass"]
-    assert f"bands ({bands['catboost']:.3f} to our {bands['lacunet']:.3f})" in text
-    figures = f"{fourclass['catboost']:.3f} to {fourclass['lacunet']:.3f}"
-    assert f"fourclass ({figures})" in text
-    (duel,) = (
-        duel
-        for duel in uci["duels"]
-        if (duel["rival"], duel["metric"]) == ("catboost", "log_loss")
-    )
-    assert f"p = {duel['p_value']:.2f}" in text
+    return rows_of(page.read_text("utf-8"))
 
 
 def test_figures_of_the_seizures_are_the_committed_ones():
@@ -266,17 +250,6 @@ def test_figures_of_the_missing_column_are_the_committed_ones():
         figures = [row["complete"], row["missing"]]
         shown = ["-" if value is None else f"{value:.3f}" for value in figures]
         assert (row["model"], *shown) in table_rows()
-
-
-def test_times_of_the_estimators_are_the_committed_ones():
-    text = " ".join(PAGE.read_text("utf-8").split())
-    times = result("benchmarks/results/estimators.json")["time"]
-    fit, predict, row = (case["ours"] / case["reference"] for case in times["rows"])
-    assert f"takes {fit:.1f}× as long to fit and {predict:.1f}× as long" in text
-    assert f"the defaults takes {row:.1f}× as long" in text
-    for cost in times["costs"]:
-        figures = (f"{cost['fit']:.1f} s", f"{cost['predict']:.2f} s")
-        assert (cost["model"], *figures) in table_rows()
 
 
 def test_what_commands_cost_is_what_was_measured():

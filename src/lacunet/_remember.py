@@ -1,6 +1,8 @@
 """What follows from a module's parameters, computed once as long as these stay."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,16 +19,36 @@ _Entry = tuple[list[tuple[int, int]], list[Tensor], Any]
 _KEPT: WeakKeyDictionary[nn.Module, dict[str, _Entry]] = WeakKeyDictionary()
 
 
+_WANTED = ContextVar("wanted", default=False)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Let ``remember`` keep what it computes.
+
+    For those who know how their parameters change: a change through ``tensor.data``
+    leaves no trace, and would not be noticed.
+    """
+    token = _WANTED.set(True)
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
+
+
 def remember(
     owner: nn.Module, name: str, tensors: Iterable[Tensor], compute: Callable[[], T]
 ) -> T:
     """Return ``compute()``, from memory if the tensors that it uses are as they were.
 
-    Where gradients have to flow to one of them, it is computed each time.
+    It is computed each time where gradients have to flow to one of them, and outside of
+    ``remembering``.
     """
+    if not _WANTED.get() or branch_free():
+        return compute()
     tensors = list(tensors)
     gradients = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    if gradients or branch_free() or any(t.is_inference() for t in tensors):
+    if gradients or any(t.is_inference() for t in tensors):
         return compute()
     state = [(tensor.data_ptr(), tensor._version) for tensor in tensors]
     kept = _KEPT.setdefault(owner, {})

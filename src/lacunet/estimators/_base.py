@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from lacunet._random import torch_generator
+from lacunet._remember import remembering
 from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
 from lacunet.density import MixtureDensity
@@ -499,7 +500,7 @@ class NetworkEstimator(DensityEstimator):
         for rows, draws in ((~drawn, 0), (drawn, int(self.n_samples))):
             if rows.any():
                 blocks = x[rows].split(self._block_size(draws))
-                with torch.inference_mode():
+                with torch.inference_mode(), remembering():
                     parts = [self._mean_of(block, criterion, draws) for block in blocks]
                 means[rows.cpu()] = torch.cat(parts)
         return means.numpy()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lacunet._remember import remembering
 from lacunet.estimators._densities import (
     DTYPE,
     Watch,
@@ -150,7 +151,7 @@ def undisturbed() -> Iterator[None]:
     away = torch.get_default_device().type != "cpu"
     # Only if need be: each call of torch is slower under a device.
     device = torch.device("cpu") if away else nullcontext()
-    with torch.inference_mode(False), torch.enable_grad(), device:
+    with torch.inference_mode(False), torch.enable_grad(), device, remembering():
         yield
 
 

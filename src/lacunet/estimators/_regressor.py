@@ -37,9 +37,9 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         The density of the table. With "auto" the networks see the table in two views:
         numbers as they are, under a mixture of diagonal Gaussians (from 60 columns on
         perhaps with factors, chosen on validation rows); and numbers in bins, between
-        quantiles and where the target changes, under latent classes. The weight of each view in the prediction is chosen on
-        validation rows too. Give a mixture with the parameters that you want for one
-        view under that mixture.
+        quantiles and where the target changes, under latent classes. The weight of each
+        view in the prediction is chosen on validation rows too. Give a mixture with the
+        parameters that you want for one view under that mixture.
     gamma : float, default=0.01
         Initial value of the paper's regulariser: the variance of a noise on observed
         values, on the standardised scale.
