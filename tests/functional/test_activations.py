@@ -386,3 +386,22 @@ def test_quadrature_evaluates_known_values_alone():
     torch.testing.assert_close(value, mean.sqrt())
     torch.testing.assert_close(by_mean, 0.5 / mean.sqrt())
     assert by_variance.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("shape", [(7,), (300, 401), (0, 3), (2, 3, 5)])
+def test_gelu_in_blocks_is_the_formula(shape):
+    """In single precision, with and without a derivative by the mean alone."""
+    generator = torch.Generator().manual_seed(0)
+    wide = 3.0 * torch.randn(*shape[:-1], shape[-1] + 1, generator=generator)
+    mean, variance = wide[..., 1:], wide.square()[..., 1:] - 0.1  # strided, some < 0
+    trained, exact = mean.clone().requires_grad_(), mean.double().requires_grad_()
+    for given in (mean, trained):
+        torch.testing.assert_close(
+            F.expected_gelu(given, variance).detach().double(),
+            F.expected_gelu(exact, variance.double()).detach(),
+            rtol=1e-5,
+            atol=1e-6,
+        )
+    F.expected_gelu(trained, variance).square().sum().backward()
+    F.expected_gelu(exact, variance.double()).square().sum().backward()
+    torch.testing.assert_close(trained.grad.double(), exact.grad, rtol=1e-4, atol=1e-4)

@@ -601,7 +601,7 @@ def expected_gelu(mean: Tensor, variance: Tensor) -> Tensor:
         not branch_free()
         and mean.dtype == variance.dtype == torch.float32
         and mean.device.type == "cpu"
-        and mean.shape == variance.shape
+        and mean.shape == variance.shape != ()
         and not (variance.requires_grad and torch.is_grad_enabled())
     ):
         if mean.requires_grad and torch.is_grad_enabled():
@@ -638,9 +638,10 @@ def _fast_gelu(mean: Tensor, variance: Tensor, slope: Tensor | None = None) -> T
     cache at a time, in place, and by the faster of torch's functions.
     """
     out = torch.empty_like(mean, memory_format=torch.contiguous_format)
-    flat = [t.reshape(-1).split(_BLOCK) for t in (mean, variance, out)]
-    slopes = flat[2] if slope is None else slope.view(-1).split(_BLOCK)
-    for m, v, result, derivative in zip(*flat, slopes, strict=True):
+    n_rows = max(1, _BLOCK // max(1, mean[:1].numel()))
+    tensors = (mean, variance, out, out if slope is None else slope)
+    blocks = zip(*(tensor.split(n_rows) for tensor in tensors), strict=True)
+    for m, v, result, derivative in blocks:
         inverse = v.clamp_min(0.0).add_(1.0).rsqrt_()  # of the root of 1 + v
         z = m * inverse
         pdf = (z * z).mul_(-0.5 / math.log(2.0)).exp2_().mul_(_PDF_AT_0)
