@@ -350,7 +350,7 @@ def print_summary(
             if ranked.size:
                 print(f"\nOn {len(ranked)} of {title} tables:\n")
                 ranks = mean_ranks(ranked).items()
-                rows = [[name, f"{rank:.2f}"] for name, rank in ranks]
+                rows = [[full_name(name), f"{rank:.2f}"] for name, rank in ranks]
                 print(markdown(["method", "mean rank"], rows))
         for name in chosen if "catboost" in chosen else ():
             if name.startswith(OURS) and len(chosen[[name, "catboost"]].dropna()):
@@ -360,6 +360,11 @@ def print_summary(
     print(markdown(["table", *scores], rows))
     print_times(cells, scores)
     print_lacking(cells, tables, methods)
+
+
+def full_name(title: str) -> str:
+    """Return the name of a rival, or ours with its label."""
+    return title if title.startswith(OURS) else METHODS[title].title
 
 
 def score_row(table: str, row: pd.Series) -> list[str]:
