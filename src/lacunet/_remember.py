@@ -44,7 +44,7 @@ def remember(
     It is computed each time where gradients have to flow to one of them, and outside of
     ``remembering``.
     """
-    if not _WANTED.get() or branch_free():
+    if branch_free() or not _WANTED.get():
         return compute()
     tensors = list(tensors)
     gradients = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
