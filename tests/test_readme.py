@@ -123,9 +123,29 @@ def test_the_page_has_the_committed_figures(module, options, capsys):
 def test_figures_of_the_readme_are_those_of_the_page():
     text = README.read_text("utf-8")
     start = text.index("## Accuracy")
-    figures = rows_of(text[start : text.index("## Read on")])
-    assert len(figures) > 10
-    assert {row for row in figures if row[0]} <= table_rows()
+    ranks = {row for row in rows_of(text[start : text.index("## What it")]) if row[0]}
+    assert len(ranks) > 5
+    assert ranks <= table_rows()
+    text = " ".join(text[start:].split())
+    speed = importlib.import_module("benchmarks.speed")
+    found = {
+        key[:2]: line
+        for key, line in speed.read_lines(ROOT / speed.OUT, speed.KEY).items()
+    }
+    ratios = [
+        found[n, "lacunet"]["fit_seconds"] / found[n, "catboost"]["fit_seconds"]
+        for n in speed.SIZES
+    ]
+    assert (
+        "A fit takes {:.1f}, {:.1f} and {:.1f} times CatBoost's".format(*ratios) in text
+    )
+    ours, hgb = found[10_000, "lacunet"], found[10_000, "hgb"]
+    assert f"but {ours['fit_seconds'] / hgb['fit_seconds']:.0f} times Hist" in text
+    assert f"predicts {ours['rows_a_second']:,.0f} rows a second" in text
+    page = {row[0]: row for row in table_rows() if len(row) == 9}
+    for name in ("bands", "fourclass", "polish_bankruptcy_5y"):
+        net, trees = (float(figure) for figure in page[name][1:3])
+        assert re.search(f"{name} {trees:.3f} to (our )?{net:.3f}", text), name
 
 
 def test_figures_of_more_missing_values_are_the_committed_ones():
