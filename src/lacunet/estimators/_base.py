@@ -514,13 +514,15 @@ class NetworkEstimator(DensityEstimator):
     def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
         # Averaged in double precision: in single, the rounding of a mean over networks
         # depends on a row's place in its block. On the CPU: not every device has it.
-        if draws:
-            outputs = self.module_.forward_draws(x, draws)  # (networks, n, batch, out)
-            predictions = criterion.predict(outputs).cpu().double().mean(1)
-        else:
-            n_more = max(0, _FEW_ROWS - len(x))
-            padded = torch.cat((x, x[-1:].expand(n_more, -1))) if n_more else x
-            outputs = self.module_(padded)[:, : len(x)]
-            predictions = criterion.predict(outputs).cpu().double()
-        weights = self.module_.network_weights.cpu().double()[:, None, None]
-        return (predictions * weights).sum(0)
+        mean = torch.zeros((), dtype=torch.float64)
+        n_more = 0 if draws else max(0, _FEW_ROWS - len(x))
+        padded = torch.cat((x, x[-1:].expand(n_more, -1))) if n_more else x
+        for view, weight in zip(
+            self.module_, self.module_.view_weights.tolist(), strict=True
+        ):
+            if weight > 0:
+                outputs = view.forward_draws(x, draws) if draws else view(padded)
+                predictions = criterion.predict(outputs)[..., : len(x), :]
+                means = predictions.cpu().double().flatten(0, -3).mean(0)
+                mean = mean + weight * means
+        return mean

@@ -290,13 +290,6 @@ class ViewEnsemble(nn.Module):
         return self.shares
 
     @property
-    def network_weights(self) -> Tensor:
-        """Weight of each network in the mean prediction, (networks,)."""
-        counts = [view.networks.n_networks for view in self]
-        repeats = torch.tensor(counts, device=self.shares.device)
-        return (self.shares / repeats).repeat_interleave(repeats)
-
-    @property
     def out_features(self) -> int:
         """Number of outputs of each network."""
         last = next(iter(self)).networks.layers[-1]
@@ -306,10 +299,6 @@ class ViewEnsemble(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs of every network of every view."""
         return torch.cat([view(x) for view in self])
-
-    def forward_draws(self, x: Tensor, n: int) -> Tensor:
-        """Return the outputs for draws of each row, (networks, n, batch, out)."""
-        return torch.cat([view.forward_draws(x, n) for view in self])
 
 
 # --- bins: edges where the target changes, and at quantiles

@@ -338,7 +338,8 @@ class ExpectedBins(nn.Module):
             return weights
         small = weights.detach() < self.prune
         small &= weights.detach() < weights.detach().amax(1, keepdim=True)
-        return log_weights.masked_fill(small, -torch.inf).softmax(1)
+        kept = weights.masked_fill(small, 0.0)
+        return kept / kept.sum(1, keepdim=True)
 
     def _locate(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the place of each column's bin or category, and what is missing.
