@@ -17,8 +17,6 @@ T = TypeVar("T")
 # keep their memory from being used by others, and the value.
 _Entry = tuple[list[tuple[int, int]], list[Tensor], Any]
 _KEPT: WeakKeyDictionary[nn.Module, dict[str, _Entry]] = WeakKeyDictionary()
-
-
 _WANTED = ContextVar("wanted", default=False)
 
 

@@ -261,8 +261,10 @@ def test_unseen_missing_values_can_be_used_or_refused(name):
 def test_a_warning_is_the_default_of_networks(name):
     X, y = numbers(missing=0.0)
     model = fit(name, X, y, max_epochs=1)
-    with pytest.warns(UserWarning, match="on_unseen_missing='use' to silence"):
+    with pytest.warns(UserWarning, match="on_unseen_missing='use' to silence") as given:
         predictions(model, without_a_column(X))
+    # Only those that can draw say so.
+    assert ("propagate" in str(given[0].message)) == hasattr(model, "propagate")
 
 
 # --- filling

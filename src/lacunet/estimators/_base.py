@@ -261,11 +261,13 @@ class DensityEstimator(CheckedEstimator):
         if self.on_unseen_missing == "raise":
             msg += ", but expected none. Set on_unseen_missing='use' to allow them."
             raise ValueError(msg)
-        msg += (
-            ". Nothing was learned from such rows: predictions for them are means over "
-            "draws of these values, unless propagate='expectation'. Set "
-            "on_unseen_missing='use' to silence this."
-        )
+        msg += ". Nothing was learned from such rows"
+        if hasattr(self, "propagate"):
+            msg += (
+                ": predictions for them are means over draws of these values, unless "
+                "propagate='expectation'"
+            )
+        msg += ". Set on_unseen_missing='use' to silence this."
         warn_user(msg)
 
     def _blocks(self, x: Tensor, draws: int = 1) -> Iterator[Tensor]:
