@@ -284,6 +284,10 @@ class HoldOut:
         Columns without an observed value in the training rows.
     versions : mapping of str to str
         Versions of Python and of the packages.
+    y_test : ndarray of shape (n_test,)
+        Targets of the held-out rows.
+    predicted : mapping of str to ndarray
+        What each model predicts for them: probabilities of the classes, or numbers.
     model : estimator
         Our model, fitted on the training rows.
     """
@@ -320,6 +324,10 @@ class HoldOut:
     confusion: tuple[tuple[int, ...], ...] = ()
     mean_confidence: float | None = None
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
+    y_test: Any = field(default=None, repr=False, compare=False)
+    predicted: Mapping[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     model: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -344,14 +352,15 @@ class HoldOut:
         return tuple(describe_hold_out(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the model as plain data, for JSON.
+        """Return all but the model and single predictions as plain data, for JSON.
 
         Returns
         -------
         dict
         """
-        plain = asdict(replace(self, model=None))
-        del plain["model"]
+        plain = asdict(replace(self, model=None, y_test=None, predicted={}))
+        for name in ("model", "y_test", "predicted"):
+            del plain[name]
         findings = [asdict(finding) for finding in self.findings]
         return {**plain, "n_epochs": self.n_epochs, "findings": findings}
 
@@ -484,6 +493,8 @@ def hold_out(
         never_missing=tuple(map(str, X.columns[n_missing == 0])),
         empty=tuple(map(str, X.columns[n_missing == len(train)])),
         versions=find_versions(),
+        y_test=y_test,
+        predicted=predicted,
         model=ours,
         **by_task,
     )
