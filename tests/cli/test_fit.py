@@ -51,7 +51,7 @@ def test_types_target_and_scores_are_printed(call, table):
             each for each in printed.splitlines() if each.startswith(f"{model} ")
         ]
         assert len(line.removeprefix(model).split()) == 4
-    assert "--drop 'id'" in result.stderr
+    assert "--drop id" in result.stderr
 
 
 def test_numbers_are_predicted(call, table, tmp_path):

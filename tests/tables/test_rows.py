@@ -1,11 +1,11 @@
 import io
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lacunet.tables import FileFormat, _rows, write_rows
+from lacunet.exceptions import TableError
+from lacunet.tables import FileFormat, open_table, write_rows
 
 FRAMES = [
     pd.DataFrame({"class": ["a", 'b,"'], "p": [0.1, 1 / 3]}),
@@ -39,25 +39,15 @@ def test_frames_become_one_table_in_parquet():
     }
 
 
-@pytest.mark.parametrize("in_memory", [1, 2**24])
-def test_a_column_may_have_its_first_value_in_any_frame(monkeypatch, in_memory):
-    monkeypatch.setattr(_rows, "_IN_MEMORY", in_memory)
-    nothing = pd.Series([None, None], dtype=object)
-    frames = [
-        pd.DataFrame({"ok": nothing, "name": nothing, "p": [0.1, 0.2]}),
-        pd.DataFrame({"ok": [True, None], "name": nothing, "p": [0.3, 0.4]}),
-        pd.DataFrame({"ok": nothing, "name": ["a", None], "p": [0.5, 0.6]}),
-        pd.DataFrame({"ok": [None, False], "name": nothing, "p": [0.7, 0.8]}),
-    ]
-    out = io.BytesIO()
-    assert write_rows(out, iter(frames), FileFormat("parquet")) == 8
-    table = pq.read_table(out)
-    assert table.schema.field("ok").type == pa.bool_()
-    assert table.to_pydict() == {
-        "ok": [None, None, True, None, None, None, None, False],
-        "name": [None] * 4 + ["a"] + [None] * 3,
-        "p": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
-    }
+@pytest.mark.parametrize("kind", ["arrow", "json"])
+def test_frames_become_one_table_in_other_formats(tmp_path, kind):
+    path = tmp_path / "out"
+    path.write_bytes(written(FileFormat(kind)))
+    with open_table(path) as table:
+        frame = table.read()
+    assert frame["class"].tolist()[:2] == ["a", 'b,"']
+    assert frame["p"].tolist()[1] == pytest.approx(1 / 3)
+    assert frame.isna().sum().tolist() == [1, 1]
 
 
 def test_a_column_without_values_is_written():
@@ -82,8 +72,17 @@ def test_no_frames_are_no_rows():
         ("a.tsv.gz", "csv", "\t"),
         ("b.parquet", "parquet", ","),
         ("b.PQ", "parquet", ","),
+        ("b.feather", "arrow", ","),
+        ("b.jsonl.xz", "json", ","),
+        ("/dev/null", "csv", ","),
     ],
 )
 def test_formats_by_name(name, kind, separator):
     found = FileFormat.of_name(name)
     assert (found.kind, found.separator) == (kind, separator)
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.csv.zst", "p.parquet.gz", "p.docx"])
+def test_names_of_other_formats_are_refused(name):
+    with pytest.raises(TableError, match=f"Got '{name}' to be written, but expected"):
+        FileFormat.of_name(name)

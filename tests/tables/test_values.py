@@ -5,16 +5,17 @@ from own_tables import describe, fill, read, save
 
 from lacunet.exceptions import TableError
 from lacunet.tables import ReadOptions, Schema, SchemaColumn, open_table
+from lacunet.tables._columns import TextColumn
 from lacunet.tables._values import (
     DAY_FIRST,
+    FORMATS,
     MARKERS,
     MONTH_FIRST,
+    PLAIN,
     DateSurvey,
     Markers,
+    NumberFormat,
     NumberStyle,
-    NumberSurvey,
-    find_non_numbers,
-    has_thousands_separators,
     read_floats,
     read_integers,
     trim,
@@ -105,14 +106,17 @@ def test_numbers_that_mean_missing_are_compared_in_their_own_precision():
 
 
 def survey(*blocks):
-    found = NumberSurvey()
+    found = TextColumn("x")
     for block in blocks:
-        found.update(pa.array(block, pa.string()))
+        found.update(pa.array(block, pa.string()), 0)
+    found.choose_format(".", FORMATS)
     return found
 
 
 def write(texts, *values):
-    return survey(texts).style.write(np.array(values, dtype=float))
+    style = NumberStyle(survey(texts).format)
+    style.update(pa.array(texts, pa.string()))
+    return style.write(np.array(values, dtype=float))
 
 
 def test_all_spellings_of_floats_are_read():
@@ -126,15 +130,49 @@ def test_all_spellings_of_floats_are_read():
 )
 def test_what_is_no_number_is_none(text):
     assert read_floats(pa.array(["1", text])) is None
-    assert find_non_numbers(pa.array(["1", None, text])).tolist() == [2]
+    assert PLAIN.read(pa.array(["1", None, text])).to_pylist() == [1.0, None, None]
 
 
 def test_numbers_read_are_those_that_python_reads():
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
     texts = [repr(value) for value in values.tolist()]
     assert read_floats(pa.array(texts)).to_pylist() == values.tolist()
-    assert read_floats(pa.array(["2,5", "3"]), ",").to_pylist() == [2.5, 3.0]
-    assert read_floats(pa.array(["2,5", "3.5"]), ",") is None
+
+
+@pytest.mark.parametrize(
+    ("format", "texts", "values"),
+    [
+        (NumberFormat(","), ["2,5", "3", "3.5", ",5"], [2.5, 3, None, 0.5]),
+        (
+            NumberFormat(".", ","),
+            ["1,234.5", "12", "1,23", "1234"],
+            [1234.5, 12, None, 1234],
+        ),
+        (NumberFormat(",", "."), ["1.386,46", "-2.000", "1.5"], [1386.46, -2000, None]),
+        (NumberFormat(",", " "), ["1 386,46", "1\u00a0386", "12"], [1386.46, 1386, 12]),
+        (NumberFormat(".", "'"), ["1'386.46", "7"], [1386.46, 7]),
+        (NumberFormat(after="%"), ["12 %", "-3%", "12", "%"], [12, -3, None, None]),
+        (NumberFormat(after=" kg"), ["110.3 kg", "95kg", "95 g"], [110.3, 95, None]),
+        (
+            NumberFormat(".", ",", before="$"),
+            ["$3.20", "-$1,200", "$-5", "-$-5", "€5"],
+            [3.2, -1200, -5, None, None],
+        ),
+    ],
+)
+def test_decorated_numbers_are_read(format, texts, values):
+    assert format.read(pa.array(texts)).to_pylist() == values
+
+
+def test_bounds_are_found():
+    texts = pa.array(["<0.5", "> 100", "<=7", "≥3", "<x", "0.5", None])
+    assert PLAIN.find_censored(texts).tolist() == [True] * 4 + [False] * 3
+    assert NumberFormat(after=" mg").find_censored(
+        pa.array(["<5 mg", "<5"])
+    ).tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_integers_keep_all_digits():
@@ -147,51 +185,29 @@ def test_integers_keep_all_digits():
     ]
 
 
-def test_a_survey_ends_with_the_first_that_is_no_number():
-    assert survey(["1", "2"], ["3.5", None]).alive
-    assert not survey(["1", "2"], ["x"]).alive
-
-
 def test_integers_and_numbers():
-    assert survey(["1", "-2", "+3"]).is_integer
-    assert not survey(["1"], ["2.0"]).is_integer
-    assert not survey(["1"], ["2e3"]).is_integer
-    assert not survey(["9223372036854775808"]).is_integer
-    assert not survey(["9007199254740993"]).is_exact
-    assert survey(["9007199254740991"]).is_exact
-
-
-def test_commas_stand_before_decimals_only_if_no_point_does():
-    assert survey(["1", "2"], ["1,5"]).decimal == ","
-    assert not survey(["1.5"], ["1,5"]).alive
-    assert not survey(["1,5"], ["1.5"]).alive
-    assert survey(["1.5", "x"]).decimal == "."
-    assert survey(["1,5", "x"]).decimal == ","
-
-
-def test_thousands_and_decimals():
-    assert survey(["1,234", "12,345"]).may_be_thousands
-    assert not survey(["1,234"], ["1,5"]).may_be_thousands
-    assert not survey(["0,234"]).may_be_thousands
-    assert has_thousands_separators(pa.array(["1,234,567", "5", "-1,000.5"]))
-    assert not has_thousands_separators(pa.array(["1,234", "x"]))
-    assert not has_thousands_separators(pa.array(["1234"]))
+    assert survey(["1", "-2", "+3"]).kind == "integer"
+    assert survey(["1"], ["2.0"]).kind == "number"
+    assert survey(["1"], ["2e3"]).kind == "number"
+    assert survey(["9223372036854775808"]).kind == "number"
+    assert not survey(["9007199254740993"]).keeps_digits
+    assert survey(["9007199254740991"]).keeps_digits
 
 
 def test_codes_are_digits_of_one_length_with_leading_zeros():
-    assert survey(["007", "012"], ["123"]).is_code
-    assert not survey(["007", "12"]).is_code
-    assert not survey(["0.7", "0.1"]).is_code
-    assert not survey(["0", "1"]).is_code
-    assert not survey(["007"], ["1.5"]).is_code
+    assert survey(["007", "012"], ["123"]).kind == "category"
+    assert survey(["007", "12"]).kind == "integer"
+    assert survey(["0.7", "0.1"]).kind == "number"
+    assert survey(["0", "1"]).kind == "integer"
+    assert survey(["007"], ["1.5"]).kind == "number"
 
 
 def test_counting_goes_over_the_ends_of_blocks():
-    assert survey(["5", "6"], ["7", "8"]).is_counting
-    assert not survey(["5", "6"], ["8", "9"]).is_counting
-    assert not survey(["5", None]).is_counting
-    assert not survey(["5", "7"]).is_counting
-    assert not survey(["inf", "inf"]).is_counting
+    assert survey(["5", "6"], ["7", "8"]).stats.is_counting
+    assert not survey(["5", "6"], ["8", "9"]).stats.is_counting
+    assert not survey(["5", None]).stats.is_counting
+    assert not survey(["5", "7"]).stats.is_counting
+    assert not survey(["inf", "inf"]).stats.is_counting
 
 
 @pytest.mark.parametrize(
@@ -209,36 +225,41 @@ def test_counting_goes_over_the_ends_of_blocks():
         (["1e-5", "2.25"], 0.33333, "0.333"),
         (["1.5E-10", "2E5"], 1.25e-12, "1.2E-12"),
         (["1.", "2."], 3.0, "3"),
+        (["1,5", "2"], 2.25, "2,2"),
+        (["1.386,46", "12,00"], 1234567.891, "1.234.567,89"),
+        (["$1,200", "$5"], -1234.4, "-$1,234"),
+        (["110.3 kg", "95.0 kg"], 99.96, "100.0 kg"),
+        (["12 %", "7 %"], 3.2, "3 %"),
     ],
 )
 def test_numbers_are_written_as_those_of_the_column_are(texts, value, expected):
     assert write(texts, value) == [expected]
 
 
-def test_decimals_are_written_with_the_columns_own_mark():
-    assert write(["1,5", "2"], 2.25, 3.0) == ["2,2", "3"]
-
-
 def test_a_column_without_numbers_has_six_digits():
-    assert NumberSurvey().style.write(np.array([1.23456789])) == ["1.23457"]
-    assert NumberStyle().write(np.array([2.0])) == ["2"]
+    assert NumberStyle().write(np.array([1.23456789, 2.0])) == ["1.23457", "2"]
 
 
 def test_blocks_and_nulls_make_no_difference():
     texts = ["1.5", None, "22.25", "3", "-4.125", None, "1e5"]
-    whole = survey(texts)
+    whole = NumberStyle()
+    whole.update(pa.array(texts))
     for cut in range(1, len(texts) - 1):
-        parts = survey(texts[:cut], texts[cut:])
-        assert parts.style == whole.style
-        assert parts.least == whole.least
+        parts = NumberStyle()
+        parts.update(pa.array(texts[:cut]))
+        parts.update(pa.array(texts[cut:], pa.string()))
+        assert parts == whole
 
 
 def survey_dates(*blocks, order=None):
     found = DateSurvey(order)
     for block in blocks:
-        if found.alive:
-            found.update(pa.array(block, pa.string()))
+        found.update(pa.array(block, pa.string()))
     return found
+
+
+def is_none(found):
+    return found.style is None and not found.is_ambiguous
 
 
 @pytest.mark.parametrize(
@@ -275,15 +296,15 @@ def test_dates_are_read_and_written_in_their_own_way(text, instant):
     "text", ["2024", "2024-02-30", "12:30", "32.01.2024", "2024-13-01", "x", "31.1.24"]
 )
 def test_what_is_no_date_is_none(text):
-    assert not survey_dates([text]).styles
-    assert not survey_dates(["2024-01-01", text]).styles
-    assert not survey_dates(["2024-01-01"], [text]).styles
+    assert is_none(survey_dates([text]))
+    assert is_none(survey_dates(["2024-01-01", text]))
+    assert is_none(survey_dates(["2024-01-01"], [text]))
 
 
 def test_any_row_may_show_the_order_of_days_and_months():
-    assert survey_dates(["1/2/2024"], ["31/2/2024", "3/4/2024"]).styles == []
-    assert survey_dates(["1/2/2024"], ["31/1/2024"]).style.order.day == "%d/%m/%Y"
-    assert survey_dates(["1/2/2024"], ["1/31/2024"]).style.order.day == "%m/%d/%Y"
+    assert is_none(survey_dates(["1/2/2024"], ["31/2/2024", "3/4/2024"]))
+    assert survey_dates(["1/2/2024"], ["31/1/2024"]).style.day == "%d/%m/%Y"
+    assert survey_dates(["1/2/2024"], ["1/31/2024"]).style.day == "%m/%d/%Y"
     both = survey_dates(["1/2/2024", "3/4/2024"])
     assert both.style is None
     assert both.is_ambiguous
@@ -292,17 +313,14 @@ def test_any_row_may_show_the_order_of_days_and_months():
 @pytest.mark.parametrize("order", [DAY_FIRST, MONTH_FIRST])
 def test_a_known_order_is_used_where_dates_are_ambiguous(order):
     known = survey_dates(["1/2/2024"], ["3/4/2024"], order=order)
-    assert known.style.order == order
+    assert known.style.day == order
     assert not known.is_ambiguous
+    assert survey_dates(["31/1/2024"], ["1/2/2024"], order=order).style.day == DAY_FIRST
     assert (
-        survey_dates(["31/1/2024"], ["1/2/2024"], order=order).style.order == DAY_FIRST
+        survey_dates(["1/2/2024"], ["1/31/2024"], order=order).style.day == MONTH_FIRST
     )
-    assert (
-        survey_dates(["1/2/2024"], ["1/31/2024"], order=order).style.order
-        == MONTH_FIRST
-    )
-    assert survey_dates(["2024-02-01"], order=order).style.order.is_iso
-    assert survey_dates(["31/1/2024", "1/31/2024"], order=order).styles == []
+    assert survey_dates(["2024-02-01"], order=order).style.day == "%Y-%m-%d"
+    assert is_none(survey_dates(["31/1/2024", "1/31/2024"], order=order))
 
 
 def test_dates_are_rounded_to_what_is_written():
@@ -324,8 +342,8 @@ def test_the_fullest_of_several_ways_is_written():
 
 
 def test_dates_with_and_without_a_zone_do_not_mix():
-    assert not survey_dates(["2024-01-01T10:00Z", "2024-01-01T10:00"]).styles
-    assert not survey_dates(["2024-01-01T10:00", "2024-01-01T10:00+01:00"]).styles
+    assert is_none(survey_dates(["2024-01-01T10:00Z", "2024-01-01T10:00"]))
+    assert is_none(survey_dates(["2024-01-01T10:00", "2024-01-01T10:00+01:00"]))
 
 
 def test_dates_in_a_table(tmp_path):

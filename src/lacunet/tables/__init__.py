@@ -1,13 +1,18 @@
 """Tables in files: read, and written back with missing values filled."""
 
 from lacunet._output import open_output
-from lacunet.tables._columns import ColumnInfo, Notice
+from lacunet.tables._columns import ColumnInfo, Notice, list_notices
 from lacunet.tables._file import TableFile, open_table
-from lacunet.tables._filling import FillCount, write_draws, write_filled
 from lacunet.tables._options import ReadOptions
-from lacunet.tables._rows import predict_rows, write_rows
 from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
-from lacunet.tables._source import FileFormat
+from lacunet.tables._writing import (
+    FileFormat,
+    FillCount,
+    predict_rows,
+    write_draws,
+    write_filled,
+    write_rows,
+)
 
 __all__ = [
     "ColumnInfo",
@@ -20,6 +25,7 @@ __all__ = [
     "Schema",
     "SchemaColumn",
     "TableFile",
+    "list_notices",
     "open_output",
     "open_table",
     "predict_rows",

@@ -2,12 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,26 +16,34 @@ import pyarrow.compute as pc
 
 from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._columns import ColumnInfo
-from lacunet.tables._csv import CsvReader
-from lacunet.tables._filling import Fill, FillCount, FillJob, fill_csv, fill_parquet
+from lacunet.tables._columns import ColumnInfo, quote_name
 from lacunet.tables._options import ReadOptions, check_known
-from lacunet.tables._parquet import ParquetReader
-from lacunet.tables._scanner import TextGrid
-from lacunet.tables._schema import Match, Schema, match_names
-from lacunet.tables._selection import (
-    Form,
-    SelectedColumn,
-    as_frame,
-    find_unseen,
-    make_table,
-    regroup,
-    select_all,
-    select_schema,
-)
-from lacunet.tables._source import FileFormat, Source
+from lacunet.tables._readers import TYPES, CsvReader, Form, TypedReader, read_sheet
+from lacunet.tables._schema import KnownCategories, Match, Schema, match_names
+from lacunet.tables._source import Source
+from lacunet.tables._writing import FileFormat
 
 _CELLS = 2**20  # of a block, unless its rows are given
+_FEW_COLUMNS = 1000  # up to which a frame has an array for each
+_FORMS: dict[str, Form] = {
+    "number": "number",
+    "integer": "integer",
+    "boolean": "boolean",
+    "category": "text",
+    "text": "text",
+    "date": "date",
+    "empty": "number",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedColumn:
+    """A column to read, in the form that is asked for."""
+
+    name: str
+    index: int | None  # in the file; None: missing in every row
+    form: Form
+    categories: KnownCategories | None = None  # those of a model
 
 
 class TableFile:
@@ -55,25 +63,31 @@ class TableFile:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.name = source.name
+        if source.kind == "excel":
+            source.put(read_sheet(source, options.sheet))
+        read = CsvReader if source.kind == "csv" else TypedReader
+        self.reader: Any = read(source, options)
         self._source = source
         self._options = options
-        self._reader: CsvReader | ParquetReader = (
-            ParquetReader(source, options)
-            if source.is_parquet
-            else CsvReader(source, options)
-        )
-        self.names = self._reader.names
+        self.names: tuple[str, ...] = self.reader.names
         check_known(options.drop, self.names, "--drop")
         check_known(options.categorical, self.names, "--categorical")
         dropped = set(options.drop)
-        self._indices = [
-            index for index, name in enumerate(self.names) if name not in dropped
-        ]
+        self._indices = [i for i, name in enumerate(self.names) if name not in dropped]
         self._used = [self.names[index] for index in self._indices]
         if not self._used:
             msg = f"Got {self.name} with all columns left out, but expected some."
             raise TableError(msg)
-        self._check_names()
+        name, count = Counter(self._used).most_common(1)[0]
+        if count > 1:
+            numbers = [str(i + 1) for i, each in enumerate(self._used) if each == name]
+            msg = (
+                f"Got the name {shorten(name)!r} for columns "
+                f"{' and '.join(numbers[:3])} of {self.name}, but expected a name for "
+                f"each column. Rename one, or leave them out with --drop "
+                f"{shorten(name)!r}."
+            )
+            raise TableError(msg)
 
     def __enter__(self) -> Self:
         """Return the table itself."""
@@ -101,20 +115,50 @@ class TableFile:
         """Name of the file without its folder, for what others will read."""
         return Path(self.name).name
 
-    @cached_property
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user may want to know of the file as a whole."""
+        encoding = getattr(self.reader, "encoding", None)
+        if encoding is None or not encoding.is_guessed:
+            return ()
+        return (
+            f"The encoding seems to be {encoding.name}. Name another with --encoding "
+            f"if letters look wrong.",
+        )
+
+    @property
     def format(self) -> FileFormat:
-        """How the file is written."""
-        return self._reader.format
+        """How the file is written; a workbook is written as CSV."""
+        reader = self.reader
+        if not isinstance(reader, CsvReader):
+            return FileFormat(self._source.kind)
+        commas = any(
+            column.format and column.format.decimal == "," and column.kind == "number"
+            for column in reader.columns
+        )
+        return FileFormat(
+            "csv",
+            reader.separator,
+            "," if commas else ".",
+            reader.encoding.name,
+            bool(reader.encoding.mark),
+            reader.line_end,
+        )
 
     @property
     def n_rows(self) -> int:
         """Number of rows; of CSV it needs a pass over the file."""
-        return self._reader.n_rows
+        return int(self.reader.n_rows)
 
     @cached_property
     def columns(self) -> tuple[ColumnInfo, ...]:
         """The columns that are not left out; needs a pass over the file."""
-        return self._reader.infos(self._indices)
+        named = set(self._options.categorical)
+        columns = [self.reader.columns[index] for index in self._indices]
+        place = self.reader.place
+        return tuple(
+            each.info(place, is_categorical=each.name in named) for each in columns
+        )
 
     def match(self, schema: Schema) -> Match:
         """Compare the columns with those of a model.
@@ -144,10 +188,11 @@ class TableFile:
             Of floats, integers, booleans, strings and dates; NaN, None or NaT
             where a value is missing. Dates with a zone are in UTC.
         """
-        selection = self._select(None)
+        tables = self._tables(self.select())
         step = 1 if most_rows is None else -(-self.n_rows // most_rows)
-        tables = self._reader.tables(selection)
-        return as_frame(pa.concat_tables(tables if step == 1 else _thin(tables, step)))
+        if step > 1:
+            tables = _thin(tables, step)
+        return as_frame(pa.concat_tables(tables))
 
     def blocks(
         self,
@@ -174,11 +219,11 @@ class TableFile:
         iterator of DataFrame
             As ``read`` returns it. What can't be read is found before the first.
         """
-        selection = self._select(schema)
+        selection = self.select(schema)
         if unseen is not None:
             unseen |= find_unseen(selection)
         size = n_rows or max(1, _CELLS // len(selection))
-        return map(as_frame, regroup(self._reader.tables(selection), size))
+        return map(as_frame, _regroup(self._tables(selection), size))
 
     def cells(
         self, names: Sequence[str], n_rows: int | None = None, *, typed: bool = False
@@ -205,79 +250,126 @@ class TableFile:
         """
         check_known(names, self._used, "column")
         size = n_rows or max(1, _CELLS // max(1, len(names)))
-        if isinstance(self._reader, ParquetReader):
-            if not typed:
-                self._reader.check([SelectedColumn(name, 0, "text") for name in names])
-            tables = _read_parquet_cells(self._reader, names)
-        else:
-            tables = _read_csv_cells(self._reader, names, typed=typed)
-        return map(_as_arrow_frame, regroup(tables, size))
+        indices = [self.names.index(name) for name in names]
 
-    def fill(
-        self,
-        outputs: Sequence[IO[bytes]],
-        fill: Fill,
-        *,
-        schema: Schema | None,
-        advance: Callable[[int], object],
-    ) -> FillCount:
-        """Write the file again with its missing values filled; see ``write_draws``.
+        def tables() -> Iterator[pa.Table]:
+            reader = self.reader
+            if not isinstance(reader, CsvReader):
+                for batch in reader.raw_batches(indices):
+                    yield pa.Table.from_batches([batch]).select([*names])
+                return
+            columns = [reader.columns[index] for index in indices]
+            kept = [typed and (x.kind == "boolean" or x.keeps_digits) for x in columns]
+            for batch in reader.raw_batches():
+                arrays = []
+                for index, is_typed in zip(indices, kept, strict=True):
+                    texts = batch.column(index)
+                    if is_typed:
+                        values, kind = (
+                            reader.split(batch, index),
+                            reader.columns[index].kind,
+                        )
+                        texts = reader.convert(values, index, _FORMS[kind], 0)
+                    elif typed:
+                        empty = pa.scalar(None, pa.string())
+                        texts = pc.if_else(pc.equal(texts, ""), empty, texts)
+                    arrays.append(texts)
+                yield pa.Table.from_arrays(arrays, names=[*names])
+
+        if not typed and isinstance(self.reader, TypedReader):
+            for index in indices:
+                self.reader.check(index, "text")
+        return (
+            table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+            for table in _regroup(tables(), size)
+        )
+
+    def select(self, schema: Schema | None = None) -> list[SelectedColumn]:
+        """Return the columns to read, those of a model or all; refuse what can't be.
 
         Parameters
         ----------
-        outputs : sequence of binary streams
-            One for each filled table.
-        fill, schema, advance
-            As in ``write_draws``.
+        schema : Schema, default=None
+            The columns of a model, in its order and types. Those that were empty in
+            training are missing, whatever the file has in them.
 
         Returns
         -------
-        FillCount
-            Of one of the tables.
+        list of SelectedColumn
         """
-        job = FillJob(self._select(schema), outputs, fill, advance)
-        if isinstance(self._reader, ParquetReader):
-            count = fill_parquet(self._reader, job)
-        else:
-            count = fill_csv(self._reader, job)
-        unseen = {name: new for name, new in find_unseen(job.selection).items() if new}
-        return replace(count, unseen=unseen)
-
-    def _check_names(self) -> None:
-        """Refuse columns that share a name."""
-        name, count = Counter(self._used).most_common(1)[0]
-        if count > 1:
-            numbers = [str(i + 1) for i, each in enumerate(self._used) if each == name]
-            msg = (
-                f"Got the name {shorten(name)!r} for columns "
-                f"{' and '.join(numbers[:3])} of {self.name}, but expected a name for "
-                f"each column. Rename one, or leave them out with --drop "
-                f"{shorten(name)!r}."
-            )
-            raise TableError(msg)
-
-    def _select(self, schema: Schema | None) -> list[SelectedColumn]:
+        found = []
         if schema is None:
-            selection = select_all(self.names, self.columns)
+            for index, info in zip(self._indices, self.columns, strict=True):
+                if info.kind == "unsupported":
+                    msg = (
+                        f"Got column {quote_name(info.name)}, but expected numbers, "
+                        f"booleans, texts or dates. {info.notices[0].text}"
+                    )
+                    raise TableError(msg)
+                form = _FORMS[info.kind]
+                # In a frame, only floats can be missing.
+                if form == "integer" and info.n_missing:
+                    form = "number"
+                found.append(SelectedColumn(info.name, index, form))
         else:
             self.match(schema)
-            selection = select_schema(self.names, self._used, schema)
-        self._reader.check(selection)
-        return selection
+            here = set(self._used) - set(schema.empty)
+            indices = {name: i for i, name in enumerate(self.names) if name in here}
+            for column in schema.columns:
+                form, categories = _FORMS[column.kind], column.categories
+                if column.kind == "category" and categories:
+                    if all(isinstance(c, bool) for c in categories):
+                        form = "boolean"
+                    elif all(isinstance(c, (int, float)) for c in categories):
+                        form = "number"
+                known = KnownCategories(categories) if categories else None
+                place = indices.get(column.name)
+                found.append(SelectedColumn(column.name, place, form, known))
+        for each in found:
+            if each.index is not None:
+                self.reader.check(each.index, each.form)
+        return found
+
+    def convert(
+        self, batch: Any, selection: Sequence[SelectedColumn], first_row: int
+    ) -> pa.Table:
+        """Read some rows of the file in the forms asked for."""
+        arrays = []
+        for each in selection:
+            if each.index is None:
+                arrays.append(pa.nulls(len(batch), TYPES[each.form]))
+                continue
+            found = self.reader.split(batch, each.index)
+            values = self.reader.convert(found, each.index, each.form, first_row)
+            if each.categories is not None:
+                values = each.categories.recode(values, found)
+            arrays.append(values)
+        schema = pa.schema([(each.name, TYPES[each.form]) for each in selection])
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _tables(self, selection: Sequence[SelectedColumn]) -> Iterator[pa.Table]:
+        indices = [each.index for each in selection if each.index is not None]
+        row = 1
+        for batch in self.reader.raw_batches(indices):
+            yield self.convert(batch, selection, row)
+            row += len(batch)
 
 
 def open_table(
     path: str | os.PathLike[str], options: ReadOptions | None = None
 ) -> TableFile:
-    r"""Open a table in a CSV or Parquet file.
+    r"""Open a table in a file.
 
-    Which of them it is, and of CSV the separator, the encoding and the decimal mark,
-    are found by what is in the file.
+    What the file is, and of CSV the separator, the encoding and the decimal mark, are
+    found by what is in it: CSV, Parquet, Arrow (Feather), JSON lines or an Excel
+    workbook; text may be compressed (gzip, bzip2, zstd, xz).
 
     Parameters
     ----------
     path : str or PathLike
-        ``-`` is standard input. Files may be compressed with gzip.
+        Of a file; of a folder or a pattern (``data/*.parquet``) of Parquet files;
+        ``-`` is standard input; addresses such as ``https://`` or ``s3://`` need what
+        fsspec asks for.
     options : ReadOptions, default=None
         How it is to be read; all columns by default.
 
@@ -303,12 +395,18 @@ def open_table(
     0  Rome  1285.31
     1  Bonn      NaN
     """
-    source = Source(path)
-    try:
-        return TableFile(source, options or ReadOptions())
-    except BaseException:
-        source.close()
-        raise
+    return TableFile(Source(path), options or ReadOptions())
+
+
+def find_unseen(selection: Sequence[SelectedColumn]) -> dict[str, list[str]]:
+    """Return lists of categories unknown to the model; they grow as rows are read."""
+    return {each.name: each.categories.unseen for each in selection if each.categories}
+
+
+def as_frame(table: pa.Table) -> Any:
+    """Return a table as a pandas frame; the table can't be used any more."""
+    few = table.num_columns <= _FEW_COLUMNS
+    return table.to_pandas(ignore_metadata=True, split_blocks=few, self_destruct=few)
 
 
 def _thin(tables: Iterable[pa.Table], step: int) -> Iterator[pa.Table]:
@@ -319,46 +417,16 @@ def _thin(tables: Iterable[pa.Table], step: int) -> Iterator[pa.Table]:
         start += len(table)
 
 
-def _read_csv_cells(
-    reader: CsvReader, names: Sequence[str], *, typed: bool
-) -> Iterator[pa.Table]:
-    """Read cells as they stand, or in the types that lose nothing of them."""
-    selection = []
-    for name in names:
-        index = reader.names.index(name)
-        form: Form = "text"
-        if typed:
-            kind, numbers = reader.columns[index].kind, reader.columns[index].numbers
-            is_plain = numbers.is_exact and not numbers.is_padded
-            if kind == "boolean" or (kind in ("integer", "number") and is_plain):
-                form = kind
-        selection.append(SelectedColumn(name, index, form))
-    read = [each for each in selection if each.form != "text"]
-    for rows in filter(len, reader.scan()):
-        grid = TextGrid(rows.texts, len(reader.names))
-        values = iter(reader.convert(reader.split(rows)[0], read) if read else [])
-        arrays = []
-        for each in selection:
-            if each.form != "text":
-                arrays.append(next(values))
-                continue
-            texts = grid.column(reader.names.index(each.name))
-            if typed:
-                null = pa.scalar(None, pa.string())
-                texts = pc.if_else(pc.equal(texts, ""), null, texts)
-            arrays.append(texts)
-        yield make_table(arrays, selection)
-
-
-def _read_parquet_cells(
-    reader: ParquetReader, names: Sequence[str]
-) -> Iterator[pa.Table]:
-    """Read columns in the types that the file has."""
-    with reader.open() as file:
-        for batch in reader.batches(file, columns=[*names]):
-            yield pa.Table.from_batches([batch]).select([*names])
-
-
-def _as_arrow_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a frame in the types of Arrow: no value becomes another."""
-    return table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+def _regroup(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """Make tables of one size of tables of any; the last may be smaller."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in tables:
+        held.append(table)
+        n_held += len(table)
+        while n_held >= n_rows:
+            whole = pa.concat_tables(held)
+            yield whole[:n_rows]
+            held, n_held = [whole[n_rows:]], n_held - n_rows
+    if n_held:
+        yield pa.concat_tables(held)

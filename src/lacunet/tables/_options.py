@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lacunet._text import list_names, shorten
 from lacunet.exceptions import TableError
 
-_TYPED = {"\\t": "\t", "tab": "\t"}  # for what is hard to type in a shell
+_TYPED = {"\\t": "\t", "tab": "\t", "space": " "}  # for what is hard to type in a shell
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class ReadOptions:
     ----------
     missing : tuple of str, default=()
         Cells that mean "missing", beside the usual ones. A number also stands for the
-        same number in another spelling: ``-999`` for ``-999.0``.
+        same number in another spelling: ``-999`` for ``-999.0``. ``bmi=0`` is about the
+        column ``bmi`` alone.
     drop : tuple of str, default=()
         Columns to leave out.
     categorical : tuple of str, default=()
@@ -27,7 +28,7 @@ class ReadOptions:
     sep : str, default=None
         The separator between cells; found by default.
     encoding : str, default=None
-        Found by default, if it is UTF-8, or UTF-16 with its byte order mark.
+        UTF-8 and UTF-16 are found; others are guessed, with a notice.
     usual_missing : bool, default=True
         Whether ``NA``, ``?``, ``-`` and the like mean "missing" in a CSV file. An empty
         cell always does.
@@ -35,6 +36,17 @@ class ReadOptions:
         Columns of a CSV file whose dates are ``31/12/2024`` or ``12/31/2024``, used
         where no day is beyond 12. Unambiguous dates are read as they are. The table may
         lack these columns.
+    header : bool, default=True
+        Whether the first row has the names of the columns. If not, they are called
+        ``column1``, ``column2`` and so on.
+    skip_rows : int, default=0
+        Lines above the table, to be ignored.
+    comment : str, default=None
+        Rows that begin with it are ignored.
+    decimal, thousands : str, default=None
+        The marks of numbers in CSV; found column by column by default.
+    sheet : str, default=None
+        Of an Excel workbook, by name or by number from 1; the first by default.
 
     Examples
     --------
@@ -51,6 +63,12 @@ class ReadOptions:
     usual_missing: bool = True
     day_first: tuple[str, ...] = ()
     month_first: tuple[str, ...] = ()
+    header: bool = True
+    skip_rows: int = 0
+    comment: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         for field in ("missing", "drop", "categorical", "day_first", "month_first"):
@@ -64,8 +82,25 @@ class ReadOptions:
                 f"expected it in one of them at most."
             )
             raise TableError(msg)
-        if self.sep is not None:
-            object.__setattr__(self, "sep", _check_separator(self.sep))
+        for field in ("sep", "thousands"):
+            given = getattr(self, field)
+            if given is not None:
+                object.__setattr__(self, field, _TYPED.get(given.lower(), given))
+        for field, what, fine in (
+            ("sep", "a single character, such as ',' or ';', or tab", _is_separator),
+            ("decimal", "'.' or ','", (".", ",").__contains__),
+            ("thousands", "',', '.', a quote or a space", (*",.' ",).__contains__),
+            ("comment", "some characters, such as '#'", str.strip),
+        ):
+            given = getattr(self, field)
+            if given is not None and not fine(given):
+                msg = f"Got --{field} {given!r}, but expected {what}."
+                raise TableError(msg)
+        if self.decimal is not None and self.decimal == self.thousands:
+            msg = (
+                f"Got {self.decimal!r} as --decimal and --thousands, but expected two."
+            )
+            raise TableError(msg)
         if self.encoding is not None:
             object.__setattr__(self, "encoding", _check_encoding(self.encoding))
 
@@ -76,29 +111,21 @@ def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
     if not unknown:
         return
     close = difflib.get_close_matches(unknown[0], names, n=3)
+    hint = f" Did you mean {list_names(close)}?" if close else ""
     msg = (
         f"Got {what} {unknown[0]!r}, but expected a column of the table: "
-        f"{list_names(close or names)}."
+        f"{list_names(names)}.{hint}"
     )
     raise TableError(msg)
 
 
-def _check_separator(sep: str) -> str:
-    found = _TYPED.get(sep.lower(), sep)
-    if len(found) != 1 or not found.isascii() or found in '"\r\n\0':
-        msg = (
-            f"Got --sep {sep!r}, but expected a single character, such as ',' or ';', "
-            f"or tab."
-        )
-        raise TableError(msg)
-    return found
+def _is_separator(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and text not in '"\r\n\0'
 
 
 def _check_encoding(encoding: str) -> str:
     try:
         # Codecs that are not of text (base64, zip) raise a LookupError, too.
-        codecs.getincrementaldecoder(encoding)
-        codecs.getincrementalencoder(encoding)
         "".encode(encoding)
         return codecs.lookup(encoding).name
     except LookupError as error:

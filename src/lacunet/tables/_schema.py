@@ -3,8 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -26,7 +26,8 @@ _NUMBER = re.compile(
 )
 _MOST_BYTES = 2**24  # of the record, which may name all columns of a wide table
 # Written only where there are such columns: earlier records have none of them.
-_OPTIONAL = ("day_first", "month_first")
+_OPTIONAL = ("day_first", "month_first", "decimal", "thousands", "censored")
+_NULLABLE = ("target", "decimal", "thousands")
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,10 @@ class ModelTable:
     day_first, month_first : tuple of str, default=()
         Columns whose dates were ``31/12/2024`` or ``12/31/2024``: ambiguous dates of
         later tables are read alike.
+    decimal, thousands : str or None, default=None
+        The marks of numbers, if a user has named them.
+    censored : mapping of str to tuple of str, default={}
+        Columns with values that are known by a bound alone, and a few of the bounds.
 
     Examples
     --------
@@ -183,6 +188,9 @@ class ModelTable:
     usual_missing: bool = True
     day_first: tuple[str, ...] = ()
     month_first: tuple[str, ...] = ()
+    decimal: str | None = None
+    thousands: str | None = None
+    censored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of_columns(
@@ -217,6 +225,9 @@ class ModelTable:
             options.usual_missing,
             tuple(column.name for column in columns if column.day_first is True),
             tuple(column.name for column in columns if column.day_first is False),
+            options.decimal,
+            options.thousands,
+            {column.name: column.bounds for column in columns if column.n_censored},
         )
 
     def options(self, given: ReadOptions) -> ReadOptions:
@@ -238,6 +249,8 @@ class ModelTable:
             usual_missing=given.usual_missing and self.usual_missing,
             day_first=given.day_first + _without(self.day_first, ordered),
             month_first=given.month_first + _without(self.month_first, ordered),
+            decimal=given.decimal or self.decimal,
+            thousands=given.thousands or self.thousands,
         )
 
     def to_text(self) -> str:
@@ -282,34 +295,26 @@ class ModelTable:
 
     @classmethod
     def _of_record(cls, record: Any) -> Self:
-        names = [field.name for field in fields(cls)]
-        needed = set(names) - set(_OPTIONAL)
-        if not isinstance(record, dict) or not needed <= set(record) <= set(names):
-            msg = f"expected {names}"
+        empty = asdict(cls(target=""))
+        needed = {name for name in empty if name not in _OPTIONAL}
+        if not isinstance(record, dict) or not needed <= set(record) <= set(empty):
+            msg = f"expected {[*empty]}"
             raise ValueError(msg)
-        source, target, usual = (
-            record[name] for name in ("source", "target", "usual_missing")
-        )
-        if not isinstance(source, str) or not isinstance(target, str | None):
-            msg = "expected texts as 'source' and 'target'"
-            raise TypeError(msg)
-        if not isinstance(usual, bool):
-            msg = "expected true or false as 'usual_missing'"
-            raise TypeError(msg)
-        day_first, month_first = (_read_texts(record, name) for name in _OPTIONAL)
-        if set(day_first) & set(month_first):
+        for name, value in record.items():
+            wanted = list if isinstance(empty[name], tuple) else type(empty[name] or "")
+            lists = [*value.values()] if isinstance(value, dict) else [value]
+            texts = [x for each in lists if isinstance(each, list) for x in each]
+            fine = isinstance(value, wanted) or (value is None and name in _NULLABLE)
+            if not fine or not all(isinstance(text, str) for text in texts):
+                msg = f"expected a {wanted.__name__} as {name!r}, of texts if of many"
+                raise TypeError(msg)
+        if set(record.get("day_first", ())) & set(record.get("month_first", ())):
             msg = "expected each column in one of 'day_first' and 'month_first' at most"
             raise ValueError(msg)
-        missing = _read_texts(record, "missing")
-        return cls(source, target, missing, usual, day_first, month_first)
-
-
-def _read_texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
-    texts = record.get(name, [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        msg = f"expected a list of texts as {name!r}"
-        raise TypeError(msg)
-    return tuple(texts)
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in record.items()
+        }
+        return cls(**values)
 
 
 def _without(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

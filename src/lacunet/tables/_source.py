@@ -1,38 +1,44 @@
-"""The bytes of a table: where they come from, compression and encoding."""
+"""The bytes of a table: where they come from, what they are, and their encoding."""
 
 import codecs
-import gzip
-import io
+import lzma
+import mmap
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
-import zlib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import pyarrow as pa
+
 from lacunet._output import STANDARD
 from lacunet.exceptions import TableError
 
-_IN_MEMORY = 2**24  # bytes of a pipe that are not put on the disk
-_GZIP = b"\x1f\x8b"
-_PARQUET = b"PAR1"
-# Files that begin like this can't be read here.
-_OTHER_FORMATS = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook. Save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook. Save the sheet as CSV",
-    b"ARROW1": "an Arrow file. Write it as Parquet",
-    b"FEA1": "a Feather file. Write it as Parquet",
+Kind = Literal["csv", "parquet", "arrow", "json", "excel"]
+_CODECS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"(\xb5/\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+}
+_STARTS: dict[bytes, Kind] = {
+    b"PAR1": "parquet",
+    b"ARROW1\x00\x00": "arrow",
+    b"PK\x03\x04": "excel",
+    b"\xd0\xcf\x11\xe0": "excel",
+}
+_OTHERS = {
+    b"FEA1": "a Feather file of the first version. Write it as Parquet",
     b"ORC": "an ORC file. Write it as Parquet",
     b"SQLite format 3": "a database. Export the table as CSV",
     b"%PDF": "a PDF document. Save the table as CSV",
-    b"BZh": "compressed with bzip2. Unpack it first, or use gzip",
-    b"\xfd7zXZ": "compressed with xz. Unpack it first, or use gzip",
-    b"(\xb5/\xfd": "compressed with zstd. Unpack it first, or use gzip",
 }
 UTF_8 = "utf-8"
 # Byte order marks; that of UTF-32 begins like one of UTF-16.
@@ -45,224 +51,190 @@ _MARKS = {
 }
 # What the names without a byte order mean where there is no mark.
 _UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": UTF_8}
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    r"""How a file is written.
-
-    Parameters
-    ----------
-    kind : {"csv", "parquet"}, default="csv"
-        The other fields are about CSV.
-    separator : str, default=","
-        The character between cells.
-    decimal : {".", ","}, default="."
-        The decimal mark of numbers.
-    encoding : str, default="utf-8"
-        As Python names it.
-    has_mark : bool, default=False
-        Whether the file begins with the byte order mark (BOM) of its encoding.
-    line_end : str, default="\n"
-        What ends a line.
-    quote : str, default='"'
-        The character around cells that contain a separator.
-
-    Examples
-    --------
-    >>> from lacunet.tables import FileFormat
-    >>> FileFormat.of_name("out.parquet").kind
-    'parquet'
-    """
-
-    kind: Literal["csv", "parquet"] = "csv"
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = UTF_8
-    has_mark: bool = False
-    line_end: str = "\n"
-    quote: str = '"'
-
-    @classmethod
-    def of_name(cls, path: str | os.PathLike[str]) -> "FileFormat":
-        """Return the format that the name of a file asks for.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            Parquet ends in ``.parquet`` or ``.pq``; ``.tsv`` has tabs; all else, also
-            ``-``, is CSV with commas.
-
-        Returns
-        -------
-        FileFormat
-            With the defaults of all other fields.
-        """
-        name = os.fspath(path).lower()
-        if name.endswith((".parquet", ".pq", ".parq")):
-            return cls("parquet")
-        return cls(separator="\t" if name.endswith((".tsv", ".tsv.gz")) else ",")
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+_IN_MEMORY = 2**24  # bytes of a pipe that are not put on the disk
+_SAMPLE = 2**20  # bytes without a letter beyond ASCII are not guessed by
 
 
 class Source:
     """The bytes of a table, which can be opened any number of times.
 
-    What can be read only once (standard input, a pipe) is buffered: in memory if it is
-    small, else in a file without a name, which the system removes.
+    What can be read only once (standard input, a pipe, an address) is buffered: in
+    memory if it is small, else in a file without a name, which the system removes.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path: Path | None = None
-        self._buffer: IO[bytes] | None = None
+        self.name = "standard input" if str(path) == STANDARD else str(path)
+        self.paths: list[str] = []  # of files of one table; empty if it is buffered
+        self._buffer: pa.Buffer | None = None
+        self._codec = ""
         if str(path) == STANDARD:
-            self.name = "standard input"  # for messages
-            self._buffer = _read_into_buffer(sys.stdin.buffer)
+            self._buffer = _spool(sys.stdin.buffer)
+        elif _URL.match(self.name):
+            self._buffer = _download(self.name)
         else:
-            self.name = str(path)
-            self._find_file(Path(path))
-        try:
-            self._state = self._find_state()
-            with self._open_raw() as stream:
-                self._is_compressed = stream.read(len(_GZIP)) == _GZIP
-            with self.open() as stream:
-                self.start = stream.read(64)  # decompressed
-            self._check_format()
-        except BaseException:
-            self.close()
-            raise
+            self._find_files(Path(path))
+        self._states = [*map(_find_state, self.paths)]
+        with self.open() as stream:
+            start = stream.read(64)
+        for magic, codec in _CODECS.items():
+            if start.startswith(magic):
+                self._codec = codec
+        with self.open() as stream:
+            self.start: bytes = stream.read(2**18)  # decompressed
+        self.kind: Kind = self._find_kind()
 
-    @property
-    def is_parquet(self) -> bool:
-        """Whether it begins as a Parquet file does."""
-        return self.start.startswith(_PARQUET)
+    def put(self, data: bytes) -> None:
+        """Take CSV in place of what the file has."""
+        self.paths, self._codec, self._buffer = [], "", pa.py_buffer(data)
+        self.kind, self.start = "csv", data[:64]
 
     def close(self) -> None:
-        """Discard what was buffered of a pipe."""
-        if self._buffer is not None:
-            self._buffer.close()
+        """Discard what was buffered."""
+        self._buffer = None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether all of it is compressed, as CSV often is."""
+        return bool(self._codec)
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
+    def open(self) -> Iterator[Any]:
         """Open the bytes from their beginning, decompressed."""
-        with self._open_raw() as stream:
-            if not self._is_compressed:
-                yield stream
+        if self._buffer is None:
+            for path, state in zip(self.paths, self._states, strict=True):
+                if _find_state(path) != state:
+                    msg = (
+                        f"Got {path} changed since it was opened, but expected it to "
+                        f"stay as it is. Run again when it is finished."
+                    )
+                    raise TableError(msg)
+        raw = pa.OSFile(self.paths[0]) if self.paths else pa.BufferReader(self._buffer)
+        with raw:
+            if not self._codec:
+                yield raw
                 return
             try:
-                with gzip.GzipFile(fileobj=stream, mode="rb") as decompressed:
-                    yield decompressed  # type: ignore[misc]
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                if self._codec == "xz":
+                    with lzma.open(raw) as stream:
+                        yield stream
+                else:
+                    with pa.CompressedInputStream(raw, self._codec) as stream:
+                        yield stream
+            except (EOFError, lzma.LZMAError, OSError) as error:
                 msg = (
-                    f"Got {self.name}, compressed with gzip and damaged ({error}), but "
-                    f"expected a whole file. Copy or compress it again."
+                    f"Got {self.name}, compressed with {self._codec} and damaged "
+                    f"({error}), but expected a whole file. Copy or compress it again."
                 )
                 raise TableError(msg) from error
 
-    def _find_file(self, path: Path) -> None:
-        """Take the path of a file, or buffer what comes out of a pipe."""
-        with _explain_errors(path):
+    def _find_files(self, path: Path) -> None:
+        """Take a file, the files of a folder or of a pattern, or buffer a pipe."""
+        try:
             if path.is_dir():
-                raise IsADirectoryError(0, "a folder")
-            regular = stat.S_ISREG(path.stat().st_mode)
-            with path.open("rb") as stream:  # may it be read?
-                if not regular:
-                    self._buffer = _read_into_buffer(stream)
-        if regular:
-            self._path = path
+                found = [p for p in sorted(path.rglob("*")) if not _is_hidden(p, path)]
+                self.paths = [str(each) for each in found if each.is_file()]
+            elif not path.exists() and any(mark in str(path) for mark in "*?["):
+                parts = path.relative_to(path.anchor) if path.anchor else path
+                self.paths = [*map(str, sorted(Path(path.anchor).glob(str(parts))))]
+            elif stat.S_ISREG(path.stat().st_mode):
+                self.paths = [str(path)]
+            else:
+                with path.open("rb") as stream:
+                    self._buffer = _spool(stream)
+            for each in self.paths:
+                Path(each).open("rb").close()  # may it be read?
+        except (FileNotFoundError, NotADirectoryError) as error:
+            problem: OSError = error
+            what = "where no file is"
+        except PermissionError as error:
+            problem, what = error, "which may not be read"
+        else:
+            if self.paths or self._buffer is not None:
+                return
+            problem, what = FileNotFoundError(str(path)), "where no file is"
+        msg = f"Got {self.name!r}, {what}, but expected a table in a file."
+        raise TableError(msg) from problem
 
-    @contextmanager
-    def _open_raw(self) -> Iterator[IO[bytes]]:
-        if self._path is None:
-            assert self._buffer is not None
-            with io.BufferedReader(_SharedReader(self._buffer)) as reader:
-                yield reader
-            return
-        with _explain_errors(self._path):
-            stream = self._path.open("rb")
-        with stream:
-            if hasattr(self, "_state") and self._find_state() != self._state:
-                msg = (
-                    f"Got {self.name} changed since it was opened, but expected it to "
-                    f"stay as it is while it is read. Run again when it is finished."
-                )
-                raise TableError(msg)
-            yield stream
-
-    def _find_state(self) -> tuple[int, int]:
-        if self._path is None:
-            return (0, 0)
-        found = self._path.stat()
-        return found.st_size, found.st_mtime_ns
-
-    def _check_format(self) -> None:
-        if not self.start:
+    def _find_kind(self) -> Kind:
+        """Return what the bytes are; a CSV file is what is nothing else."""
+        start = self.start
+        if not start:
             msg = f"Got {self.name}, which is empty, but expected a table."
             raise TableError(msg)
+        kind: Kind = "csv"
+        for magic, found in _STARTS.items():
+            if start.startswith(magic):
+                kind = found
+        text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if text.startswith(b"{"):
+            kind = "json"
+        what = "a JSON array. Write each of its objects in a line of its own"
+        if not re.match(rb"\[\s*[{\[]", text):
+            what = ""
         # A name in the first line of a CSV file may begin like another format.
-        if self.start.isascii() and not any(byte < ord("\t") for byte in self.start):
-            return
-        for start, what in _OTHER_FORMATS.items():
-            if self.start.startswith(start):
-                msg = f"Got {self.name}, but expected CSV or Parquet: it is {what}."
-                raise TableError(msg)
+        if not start.isascii() or any(byte < ord("\t") for byte in start):
+            what = next((x for k, x in _OTHERS.items() if start.startswith(k)), what)
+        if start.startswith(b"PK") and not self._has_sheets():
+            what = "a zip archive. Unpack it, and name the table in it"
+        if what:
+            msg = f"Got {self.name}, but expected a table: it is {what}."
+            raise TableError(msg)
+        if len(self.paths) > 1 and kind not in ("parquet", "arrow"):
+            msg = (
+                f"Got {self.name}, {len(self.paths)} files of which the first is no "
+                f"Parquet file, but expected one table. Name a file, or a pattern such "
+                f"as 'data/*.parquet'."
+            )
+            raise TableError(msg)
+        return kind
+
+    def _has_sheets(self) -> bool:
+        with self.open() as stream:
+            try:
+                names = zipfile.ZipFile(stream).namelist()
+            except (zipfile.BadZipFile, OSError, ValueError):
+                return True  # and damaged: its reader reports it
+        return any(
+            name in ("xl/workbook.xml", "xl/workbook.bin") for name in names
+        ) or ("content.xml" in names)
 
 
-class _SharedReader(io.RawIOBase):
-    """A reader with a position of its own in a stream that it shares."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._stream.seek(self._position)
-        self._position = self._stream.seek(offset, whence)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        self._stream.seek(self._position)
-        found = self._stream.read(len(buffer))
-        buffer[: len(found)] = found
-        self._position += len(found)
-        return len(found)
+def _find_state(path: str) -> tuple[int, int]:
+    found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns
 
 
-def _read_into_buffer(stream: IO[bytes]) -> IO[bytes]:
-    # Closed by close(), or by the end of the process.
-    buffer = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _spool(stream: IO[bytes]) -> pa.Buffer:
+    """Return all bytes of a stream; many are in a file, and not in memory."""
+    start = stream.read(_IN_MEMORY)
+    if len(start) < _IN_MEMORY:
+        return pa.py_buffer(start)
+    with tempfile.TemporaryFile() as file:
+        file.write(start)
+        shutil.copyfileobj(stream, file, 2**20)
+        file.flush()
+        return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _download(address: str) -> pa.Buffer:
     try:
-        shutil.copyfileobj(stream, buffer, 2**20)
-    except BaseException:
-        buffer.close()
-        raise
-    return buffer
+        import fsspec  # type: ignore[import-untyped]
 
-
-@contextmanager
-def _explain_errors(path: Path) -> Iterator[None]:
-    """Raise what is wrong with a path as a TableError."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError) as error:
-        problem: OSError = error
-        what = "where no file is"
-    except IsADirectoryError as error:
-        problem, what = error, "a folder"
-    except PermissionError as error:
-        problem, what = error, "which may not be read"
-    else:
-        return
-    msg = f"Got {str(path)!r}, {what}, but expected a CSV or Parquet file."
-    raise TableError(msg) from problem
+        with fsspec.open(address, "rb") as stream:
+            return _spool(stream)
+    except ImportError as error:
+        reason = f"{str(error).rstrip('.')}. Install that, or download the file first."
+    except ValueError as error:
+        reason = f"{str(error).rstrip('.')}. Download the file first."
+    except OSError as error:
+        reason = f"{str(error).rstrip('.') or type(error).__name__}."
+    msg = f"Got {address}, which could not be opened: {reason}"
+    raise TableError(msg)
 
 
 # --- encodings
@@ -274,30 +246,51 @@ class Encoding:
 
     name: str
     mark: bytes = b""
+    is_guessed: bool = False
 
     @classmethod
-    def of_source(cls, source: Source, given: str | None) -> "Encoding":
-        """Find the encoding by the mark; without one it is what is given, or UTF-8."""
+    def find(cls, source: Source, given: str | None) -> "Encoding":
+        """Find the encoding: by its mark, what is given, UTF-8, or a guess."""
         known = _UNMARKED.get(given, given) if given else None
         for mark, name in _MARKS.items():
             # To other encodings than its own a mark is text.
             agrees = known is None or name.startswith(known[:6])
             if agrees and source.start.startswith(mark):
                 return cls(name, mark)
-        return cls(known or UTF_8)
+        if known is not None:
+            return cls(known)
+        even, odd = (source.start[k::2].count(0) for k in (0, 1))
+        # Of text in UTF-16, every other byte is zero.
+        if max(even, odd) > max(len(source.start) / 5, 10 * min(even, odd)):
+            return cls("utf-16-le" if odd > even else "utf-16-be")
+        if even or odd or _is_utf_8(source):
+            return cls(UTF_8)
+        return cls._guess(source)
 
     @classmethod
-    def of_format(cls, format: FileFormat) -> "Encoding":
-        """Return the encoding of a format."""
-        marks = [mark for mark, name in _MARKS.items() if name == format.encoding]
-        return cls(format.encoding, marks[0] if format.has_mark and marks else b"")
+    def _guess(cls, source: Source) -> "Encoding":
+        from charset_normalizer import from_bytes
 
-    def encode(self, data: bytes) -> bytes:
-        """Return UTF-8 in this encoding."""
-        if self.name == UTF_8:
-            return data
+        # Lines with letters beyond ASCII, of the whole file.
+        lines: list[bytes] = []
+        with source.open() as stream:
+            while (chunk := stream.read(2**20)) and sum(map(len, lines)) < 2**16:
+                lines += [x for x in chunk.splitlines(keepends=True) if not x.isascii()]
+        wide = ["utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_7"]
+        found = from_bytes(b"".join(lines)[: 2**16], cp_exclusion=wide).best()
+        name = "cp1252" if found is None else codecs.lookup(found.encoding).name
+        return cls(name, is_guessed=True)
+
+    @classmethod
+    def of_name(cls, name: str, *, has_mark: bool) -> "Encoding":
+        """Return an encoding with its mark, or without."""
+        marks = [mark for mark, each in _MARKS.items() if each == name]
+        return cls(name, marks[0] if has_mark and marks else b"")
+
+    def encode(self, text: str) -> bytes:
+        """Return a text in this encoding."""
         try:
-            return data.decode(UTF_8).encode(self.name)
+            return text.encode(self.name)
         except UnicodeEncodeError as error:
             letter = error.object[error.start]
             msg = (
@@ -307,75 +300,15 @@ class Encoding:
             raise TableError(msg) from error
 
 
-def read_chunks(
-    source: Source, encoding: Encoding, *, size: int, exact: bool = False
-) -> Iterator[bytes]:
-    """Read a file in chunks of UTF-8, without the mark.
-
-    Bytes that are in UTF-8 already are not checked. ``exact`` refuses what could not be
-    written back as it was.
-    """
+def _is_utf_8(source: Source) -> bool:
+    """Return whether all bytes are UTF-8; ASCII is found to be at little cost."""
+    decoder = codecs.getincrementaldecoder(UTF_8)()
     with source.open() as stream:
-        stream.read(len(encoding.mark))
-        if encoding.name == UTF_8:
-            while chunk := stream.read(size):
-                yield chunk
-        else:
-            yield from _decode(stream, encoding, size, source.name, exact)
-
-
-def check_text(data: bytes, line: int, source: str) -> None:
-    """Refuse what is not UTF-8, and NUL bytes; ``line`` is the number of the first."""
-    if b"\0" in data:
-        line += data[: data.index(b"\0")].count(b"\n")
-        msg = (
-            f"Got a NUL byte in line {line} of {source}, but expected text. It is a "
-            f"binary file, or in UTF-16 without a mark: then use --encoding utf-16."
-        )
-        raise TableError(msg)
-    if data.isascii():
-        return
-    try:
-        data.decode(UTF_8)
-    except UnicodeDecodeError as error:
-        line += data[: error.start].count(b"\n")
-        msg = (
-            f"Got byte 0x{data[error.start]:02x} in line {line} of {source}, but "
-            f"expected text in UTF-8. Name its encoding, such as --encoding latin-1 or "
-            f"--encoding cp1252."
-        )
-        raise TableError(msg) from error
-
-
-def _decode(
-    stream: IO[bytes], encoding: Encoding, size: int, source: str, exact: bool
-) -> Iterator[bytes]:
-    decoder = codecs.getincrementaldecoder(encoding.name)()
-    encoder = codecs.getincrementalencoder(encoding.name)()
-    pending = b""  # read, but not yet seen to be written back as it is
-    n_lines = 0
-    while True:
-        chunk = stream.read(size)
-        try:
-            text = decoder.decode(chunk, final=not chunk)
-        except UnicodeDecodeError as error:
-            msg = (
-                f"Got {source}, whose text after line {n_lines} is not in the encoding "
-                f"{encoding.name} ({error.reason}). Name another with --encoding."
-            )
-            raise TableError(msg) from error
-        if exact:
-            pending += chunk
-            written = encoder.encode(text)
-            if not pending.startswith(written):
-                msg = (
-                    f"Got a table in the encoding {encoding.name} that can't be "
-                    f"written back byte for byte. Save it in UTF-8 first."
-                )
-                raise TableError(msg)
-            pending = pending[len(written) :]
-        n_lines += text.count("\n")
-        if text:
-            yield text.encode(UTF_8)
-        if not chunk:
-            return
+        while chunk := stream.read(_SAMPLE):
+            if chunk.isascii() and decoder.getstate()[0] == b"":
+                continue
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                return False
+    return decoder.getstate()[0] == b""
