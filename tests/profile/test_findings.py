@@ -40,7 +40,32 @@ def test_findings_go_from_cells_to_the_target(findings):
 
 
 def test_cells_are_counted_in_words(findings):
-    assert "of 800 cells, in 3 of 4 columns. Of 200 rows," in findings["cells"]
+    assert "of 800 cells, in 3 of 4 columns. 90 of 200 rows are" in findings["cells"]
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (
+            [[1, nan], [1, 2]],
+            "1 of 4 cells, in 1 of 2 columns. 1 of 2 rows is complete",
+        ),
+        (
+            [[nan], [2.0]],
+            "1 of 2 cells, in 1 of 1 column. 1 of 2 rows is complete (50%)",
+        ),
+        ([[1, nan]], "1 of 2 cells, in 1 of 2 columns. None of 1 row is complete."),
+    ],
+)
+def test_a_single_thing_is_in_the_singular(X, words):
+    assert words in findings_of(np.array(X))["cells"]
+
+
+def test_a_single_test_is_in_the_singular():
+    X = np.random.RandomState(0).randn(60, 1)
+    X[::3] = nan
+    text = findings_of(X, target=np.arange(60) % 2)["target"]
+    assert "The only test is not significant." in text
 
 
 def test_columns_that_are_missing_together_are_named(findings):

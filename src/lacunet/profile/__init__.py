@@ -2,21 +2,18 @@
 
 from lacunet.profile._association import SIGNIFICANCE as SIGNIFICANCE  # for report
 from lacunet.profile._association import Association, AssociationTable
+from lacunet.profile._columns import ColumnProfile, Distribution
 from lacunet.profile._findings import Finding
 from lacunet.profile._little import LittleTest, little_mcar_test
 from lacunet.profile._patterns import MissingPair, Pattern
 from lacunet.profile._predictability import Predictability
-from lacunet.profile._profile import (
-    ColumnProfile,
-    Profile,
-    TargetProfile,
-    profile_table,
-)
+from lacunet.profile._profile import Profile, TargetProfile, profile_table
 
 __all__ = [
     "Association",
     "AssociationTable",
     "ColumnProfile",
+    "Distribution",
     "Finding",
     "LittleTest",
     "MissingPair",

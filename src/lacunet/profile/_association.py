@@ -8,6 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from lacunet._text import shorten
+from lacunet.profile._columns import show_value
 from lacunet.profile._input import Bools, Floats, as_numbers
 
 SIGNIFICANCE = 0.05  # of adjusted p-values
@@ -271,12 +272,7 @@ def _find_where(lost: Any, other: Any, by: str, *, high: bool) -> Any:
             median = other[other < median].max()
         there = other > median if high else other <= median
         values = other[there].unique()
-        where = f"is {'above' if high else 'at most'} {_show(median)}"
+        where = f"is {'above' if high else 'at most'} {show_value(median)}"
         if len(values) == 1:  # of two, such as 0 and 1
-            where = f"is {_show(values[0])}"
+            where = f"is {show_value(values[0])}"
     return where, float(lost[there].mean()), float(lost[elsewhere & ~there].mean())
-
-
-def _show(value: Any) -> str:
-    number = isinstance(value, float)
-    return f"{value:.4g}" if number else str(np.datetime64(value, "D"))

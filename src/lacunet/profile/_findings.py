@@ -52,13 +52,16 @@ def make_findings(profile: "Profile") -> Iterator[Finding]:
         return
     n_incomplete = sum(column.n_missing > 0 for column in profile.columns)
     n_complete = profile.n_complete_rows
+    complete = "None" if not n_complete else f"{n_complete:,}"
+    rate = f" ({show_percent(n_complete / profile.n_rows)})" if n_complete else ""
+    n_cells = profile.n_rows * profile.n_columns
     yield Finding(
         "cells",
         f"{show_percent(profile.fraction_missing)} of the cells are missing",
-        f"{profile.n_missing:,} of {profile.n_rows * profile.n_columns:,} cells, in "
-        f"{n_incomplete:,} of {profile.n_columns:,} columns. Of {profile.n_rows:,} "
-        f"rows, {n_complete:,} are complete "
-        f"({show_percent(n_complete / profile.n_rows)}).",
+        f"{profile.n_missing:,} of {show_count(n_cells, 'cell')}, in {n_incomplete:,} "
+        f"of {show_count(profile.n_columns, 'column')}. {complete} of "
+        f"{show_count(profile.n_rows, 'row')} {'are' if n_complete > 1 else 'is'} "
+        f"complete{rate}.",
     )
     sentences = []
     if profile.same_rows:
@@ -91,8 +94,7 @@ def make_findings(profile: "Profile") -> Iterator[Finding]:
         yield Finding("dependence", head, _list_associations(clearest))
     elif tests.n_tests:
         head = "Missingness does not seem to depend on values of other columns"
-        text = f"None of {tests.n_tests:,} pairwise tests is significant."
-        yield Finding("dependence", head, text)
+        yield Finding("dependence", head, _deny(tests.n_tests, "pairwise test"))
     if profile.target is not None:
         yield from _find_target(profile.target)
 
@@ -115,18 +117,25 @@ def _find_target(target: "TargetProfile") -> Iterator[Finding]:
         head = f"Missingness is associated with the target {target.name!r}"
         yield Finding("target", head, " ".join(sentences))
     elif target.associations.n_tests:
-        name, n_tests = target.name, target.associations.n_tests
-        head = f"Missingness does not seem to be associated with the target {name!r}"
-        yield Finding("target", head, f"None of {n_tests:,} tests is significant.")
+        head = (
+            f"Missingness does not seem to be associated with the target "
+            f"{target.name!r}"
+        )
+        yield Finding("target", head, _deny(target.associations.n_tests, "test"))
+
+
+def _deny(n_tests: int, what: str) -> str:
+    alone = f"The only {what} is not significant."
+    return alone if n_tests == 1 else f"None of {n_tests:,} {what}s is significant."
 
 
 def _list_associations(links: Sequence[Association]) -> str:
-    first = links[0]
+    first, names = links[0], list_names([link.column for link in links])
+    several = f"Columns: {names}. For example, " if len(links) > 1 else ""
     return (
-        f"Columns: {list_names([link.column for link in links])}. For example, "
-        f"{first.column!r} is missing in {show_percent(first.fraction_there)} of the "
-        f"rows in which {first.on!r} {first.where}, and in "
-        f"{show_percent(first.fraction_elsewhere)} of the others."
+        f"{several}{first.column!r} is missing in "
+        f"{show_percent(first.fraction_there)} of the rows in which {first.on!r} "
+        f"{first.where}, and in {show_percent(first.fraction_elsewhere)} of the others."
     )
 
 
@@ -164,12 +173,13 @@ def make_notices(
     ):
         if n:
             yield f"{show_count(n, 'row')} {what}"
-    n_rows, n_tested = profile.n_tested_rows, len(profile.associations.columns)
-    if n_rows < profile.n_rows or n_tested < profile.n_candidates:
-        yield (
-            f"Counts are over the whole table; tests are on {n_rows:,} rows, and "
-            f"on the {n_tested} columns with the most missing values."
-        )
+    n_tested, tested = len(profile.associations.columns), []
+    if profile.n_tested_rows < profile.n_rows:
+        tested.append(show_count(profile.n_tested_rows, "row"))
+    if n_tested < profile.n_candidates:
+        tested.append(f"the {n_tested} columns with the most missing values")
+    if tested:
+        yield f"Counts are over the whole table; tests are on {' and '.join(tested)}."
 
 
 def is_identifier(column: Any) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
-from lacunet.density import IncompleteGaussianMixture
 from lacunet.profile._input import Floats, as_frame, kind_of, read_table, take
 from lacunet.profile._patterns import Patterns, find_patterns
 
@@ -148,6 +147,8 @@ def _run(table: Any, *, correct: bool = False) -> LittleTest | str:
             return "none of its columns is observed in two patterns"
         values = values / np.nanmax(np.abs(values), axis=0)  # or squares may overflow
         values = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
+        from lacunet.density import IncompleteGaussianMixture  # loads torch
+
         gaussian = IncompleteGaussianMixture(
             covariance_type="full",
             accelerate=True,

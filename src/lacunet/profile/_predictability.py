@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn import ensemble, metrics, model_selection
 
 from lacunet.profile._association import MIN_ROWS, pool_categories
 from lacunet.profile._input import Floats, as_numbers, kind_of
@@ -88,6 +87,8 @@ def _as_feature(column: Any) -> Floats:
 
 def _cross_validate(features: Any, missing: Any, seed: int) -> float:
     """Return the out-of-fold AUC."""
+    from sklearn import ensemble, metrics, model_selection  # takes its time
+
     predicted = model_selection.cross_val_predict(
         ensemble.HistGradientBoostingClassifier(**BOOSTING),
         features.to_numpy(),
@@ -115,6 +116,8 @@ def score_target(
     varied = y.nunique() > 1 and np.isfinite(values).all()
     if columns.empty or len(y) < 2 * MIN_CLASS or not varied:
         return None
+    from sklearn import ensemble, model_selection
+
     X = columns.loc[y.index].isna().to_numpy(dtype=np.float64)
     model: Any = ensemble.HistGradientBoostingClassifier(**BOOSTING)
     folds, scoring = model_selection.StratifiedKFold, "d2_log_loss_score"

@@ -11,6 +11,12 @@ from sklearn.utils import check_random_state
 from lacunet._text import list_names
 from lacunet.exceptions import TableError
 from lacunet.profile._association import MIN_ROWS, AssociationTable, find_associations
+from lacunet.profile._columns import (
+    ColumnProfile,
+    Distribution,
+    find_distribution,
+    take_samples,
+)
 from lacunet.profile._findings import Finding, make_findings, make_notices
 from lacunet.profile._input import as_frame, kind_of, read_column, read_table, take
 from lacunet.profile._little import LittleTest, run_sampled
@@ -29,36 +35,12 @@ from lacunet.profile._predictability import (
 )
 
 MAX_PATTERNS = 20  # reported
+MAX_DISTRIBUTIONS = 60  # of columns, those with the most missing values
 # Columns that are tested, those with the most missing values, and columns that they are
 # tested against, those with the fewest.
 MAX_TESTED, MAX_SOURCES = 50, 200
 # Gradient boosting: columns whose missingness is predicted, features and rows.
 MAX_PREDICTED, MAX_FEATURES, MAX_TRAINING_ROWS = 20, 50, 3000
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """What is missing of a column.
-
-    Attributes
-    ----------
-    name : str
-        Its name; columns of the same name are numbered.
-    kind : {"number", "category", "date", "empty", "other"}
-        "empty" if nothing is observed, "other" if no estimator accepts it.
-    n_missing : int
-        Missing values.
-    fraction_missing : float
-        The same as a fraction of all rows.
-    n_distinct : int
-        Distinct values.
-    """
-
-    name: str
-    kind: str
-    n_missing: int
-    fraction_missing: float
-    n_distinct: int
 
 
 @dataclass(frozen=True)
@@ -79,6 +61,8 @@ class TargetProfile:
         Fraction of the target's deviance (of its variance, if it is a number of many
         values) that the missingness of all columns explains, out of fold. At most 1; at
         0 or below, nothing was learned. None if there are too few rows.
+    distribution : Distribution or None
+        How often its values occur.
     """
 
     name: str
@@ -86,6 +70,7 @@ class TargetProfile:
     n_missing: int
     associations: AssociationTable
     explained: float | None
+    distribution: Distribution | None
 
 
 @dataclass(frozen=True)
@@ -101,7 +86,7 @@ class Profile:
     fraction_missing : float
         The same as a fraction of all cells.
     columns : tuple of ColumnProfile
-        What is missing of each column.
+        What each column holds, and what is missing of it.
     row_histogram : tuple of (int, int)
         Numbers of missing cells per row that occur, each with its number of rows.
     n_complete_rows, n_empty_rows : int
@@ -119,7 +104,7 @@ class Profile:
         The first is missing only where the second is, more often than by chance.
     map_by_row : tuple of tuples of float
         For each block of rows, in the order of the table, the fraction of missing cells
-        in each block of columns; at most 200 x 100.
+        in each block of the columns with missing values; at most 200 x 100.
     map_by_pattern : tuple of tuples of float
         The same, rows sorted by pattern, complete ones first.
     little : LittleTest or None
@@ -226,9 +211,9 @@ def profile_table(
     >>> profile.only_if
     ()
     """
-    from lacunet._validation import check_positive_int  # loads torch
-
-    check_positive_int(max_rows, "max_rows")
+    if not isinstance(max_rows, numbers.Integral) or max_rows < 1:
+        msg = f"Got max_rows={max_rows!r}, but expected a positive integer."
+        raise ValueError(msg)
     # A stream of its own: the data may have been made with the same seed.
     seed = check_random_state(random_state).randint(2**31 - 1)
     stream = np.random.RandomState(seed)
@@ -243,7 +228,6 @@ def profile_table(
     if n_rows > max_rows:
         sample = table.iloc[np.sort(stream.choice(n_rows, max_rows, replace=False))]
 
-    counts = (missing.sum(axis=0).tolist(), table.nunique().tolist())
     per_row = np.bincount(missing.sum(axis=1), minlength=len(names) + 1).tolist()
     patterns = find_patterns(missing)
     masks, sizes = patterns.missing[:MAX_PATTERNS], patterns.counts[:MAX_PATTERNS]
@@ -270,14 +254,27 @@ def profile_table(
     predictability = predict_missingness(
         predicted.iloc[rows], sample[features].iloc[rows], excluded, stream
     )
+    associations = find_associations(tested, sources)
+    shown = take(table, MAX_DISTRIBUTIONS).columns
+    on_map = missing.any(axis=0)
     profile = Profile(
         n_rows=n_rows,
         n_columns=len(names),
         n_missing=int(missing.sum()),
         fraction_missing=float(missing.mean()) if missing.size else 0.0,
         columns=tuple(
-            ColumnProfile(name, kind_of(table[name]), n, n / max(n_rows, 1), n_distinct)
-            for name, n, n_distinct in zip(names, *counts, strict=True)
+            ColumnProfile(
+                name,
+                kind_of(table[name]),
+                n,
+                n / max(n_rows, 1),
+                n_distinct,
+                take_samples(table[name]),
+                _split(table[name], table, associations) if name in shown else None,
+            )
+            for name, n, n_distinct in zip(
+                names, missing.sum(axis=0).tolist(), table.nunique(), strict=True
+            )
         ),
         row_histogram=tuple((number, n) for number, n in enumerate(per_row) if n),
         n_complete_rows=per_row[0],
@@ -290,15 +287,15 @@ def profile_table(
         pairs=pairs,
         same_rows=same_rows,
         only_if=only_if,
-        map_by_row=map_missing(missing),
-        map_by_pattern=map_missing(missing[order]),
+        map_by_row=map_missing(missing[:, on_map]),
+        map_by_pattern=map_missing(missing[order][:, on_map]),
         little=little,
         little_note=little_note,
         n_tested_rows=len(sample),
         n_candidates=candidates.shape[1],
-        associations=find_associations(tested, sources),
+        associations=associations,
         predictability=predictability,
-        target=None if y is None else _profile_target(y, candidates, stream),
+        target=None if y is None else _profile_target(y, table, candidates, stream),
     )
     labels = zip(frame.columns, whole, strict=True)
     renamed = [name for label, name in labels if str(label) != name]
@@ -331,12 +328,22 @@ def _read_target(target: Any, labels: Any, table: Any) -> Any:
     return read_column(pd.Series(target)).rename(name)
 
 
-def _profile_target(y: Any, candidates: Any, stream: Any) -> TargetProfile:
+def _profile_target(y: Any, table: Any, candidates: Any, stream: Any) -> TargetProfile:
     tested, sampled = take(candidates, MAX_SOURCES), y.loc[candidates.index]
+    associations = find_associations(tested, sampled.to_frame(), mutual=False)
     return TargetProfile(
         y.name,
         kind_of(y),
         int(y.isna().sum()),
-        find_associations(tested, sampled.to_frame(), mutual=False),
+        associations,
         score_target(sampled, tested, stream),
+        _split(y, table, associations),
     )
+
+
+def _split(column: Any, table: Any, tests: AssociationTable) -> Distribution | None:
+    """Return a distribution, split by the missingness it is most associated with."""
+    for link in tests.links:  # the strongest first
+        if link.on == column.name and link.by == "value":
+            return find_distribution(column, table[link.column])
+    return find_distribution(column)

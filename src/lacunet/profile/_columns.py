@@ -1,0 +1,147 @@
+"""What a column holds: its values, and how they are distributed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lacunet._text import shorten
+from lacunet.profile._input import Floats, Ints, as_numbers, kind_of
+
+_MAX_BARS = 8  # categories, or distinct numbers; beyond that they are pooled, or binned
+_N_BINS = 20
+_N_SAMPLES = 5
+# Of numbers whose range is this many times that of the central 96%, the outermost bins
+# reach out to the extreme ones.
+_FAR = 3
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How often the values of a column occur, over all rows.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        A category for each count, the most frequent first. Of numbers and dates, the
+        edges of the bins: one more than there are counts.
+    counts : tuple of int
+        Rows in each category or bin.
+    by : str or None
+        The column whose missingness is most associated with these values, if any is
+        significantly.
+    counts_missing : tuple of int
+        Rows in each category or bin in which ``by`` is missing; empty without ``by``.
+    """
+
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    by: str | None
+    counts_missing: tuple[int, ...]
+
+    @property
+    def binned(self) -> bool:
+        """Whether the labels are edges of bins."""
+        return len(self.labels) > len(self.counts)
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What a column holds, and what is missing of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name; columns of the same name are numbered.
+    kind : {"number", "category", "date", "empty", "other"}
+        "empty" if nothing is observed, "other" if no estimator accepts it.
+    n_missing : int
+        Missing values.
+    fraction_missing : float
+        The same as a fraction of all rows.
+    n_distinct : int
+        Distinct values.
+    samples : tuple of str
+        At most 5 of its values.
+    distribution : Distribution or None
+        How often values occur; for at most 60 columns, those with the most missing
+        values. None also if nothing is observed or the column is of kind "other".
+    """
+
+    name: str
+    kind: str
+    n_missing: int
+    fraction_missing: float
+    n_distinct: int
+    samples: tuple[str, ...] = ()
+    distribution: Distribution | None = None
+
+
+def find_distribution(column: Any, by: Any = None) -> Distribution | None:
+    """Count the values of a column, in all rows and in those in which by is missing."""
+    if kind_of(column) in ("empty", "other"):
+        return None
+    if column.dtype == "category":
+        labels, codes = _pool(column)
+    else:
+        values = as_numbers(column)
+        seen, codes = np.isfinite(values), np.full(len(values), -1)
+        if not seen.any():
+            return None
+        days = column.dtype.kind == "M"
+        labels, codes[seen] = _bin(values[seen], days=days)
+        if days:
+            labels = labels.astype(np.int64).astype("M8[D]")
+    counted = [codes] if by is None else [codes, codes[by.isna().to_numpy()]]
+    counts, *counts_missing = (
+        tuple(np.bincount(each[each >= 0], minlength=codes.max() + 1).tolist())
+        for each in counted
+    )
+    shown = tuple(show_value(each) for each in labels)
+    of = None if by is None else by.name
+    return Distribution(shown, counts, of, *counts_missing or [()])
+
+
+def _pool(column: Any) -> tuple[Any, Ints]:
+    """Return the most frequent categories, and for each row its place among them."""
+    sizes = column.value_counts()
+    n_shown = len(sizes) if len(sizes) <= _MAX_BARS else _MAX_BARS - 1
+    labels, more = list(sizes.index[:n_shown]), len(sizes) - n_shown
+    place = np.full(len(sizes) + 1, n_shown)
+    place[column.cat.categories.get_indexer(labels)] = range(n_shown)
+    place[-1] = -1  # of missing values, whose code is -1
+    return labels + [f"{more:,} others"] * bool(more), place[column.cat.codes]
+
+
+def _bin(values: Floats, *, days: bool) -> tuple[Any, Ints]:
+    """Return distinct numbers, if few, or edges of bins, and where each number is."""
+    distinct = np.unique(values)
+    if len(distinct) <= _MAX_BARS and not days:
+        return distinct, np.searchsorted(distinct, values)
+    scale = np.abs(distinct).max() or 1.0  # or the range may overflow
+    span = distinct[[0, -1]] / scale
+    near = np.quantile(values / scale, [0.02, 0.98])
+    if 0 < _FAR * np.ptp(near) < np.ptp(span):
+        span = near
+    inner = np.linspace(*span, _N_BINS + 1) * scale
+    if scale < 1e9 and (days or not (values % 1).any()):  # bins of whole numbers
+        step = max(np.ceil(np.ptp(inner) / _N_BINS), 1)
+        inner = np.arange(np.floor(inner[0]), inner[-1] + step, step)
+    inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
+    codes = np.searchsorted(inner, values, side="right")
+    return np.array([distinct[0], *inner, distinct[-1]]), codes
+
+
+def take_samples(column: Any) -> tuple[str, ...]:
+    """Return a few values of a column, evenly over its rows."""
+    seen = column.dropna()
+    rows = np.linspace(0, len(seen) - 1, min(_N_SAMPLES, len(seen))).astype(np.intp)
+    return tuple(dict.fromkeys(show_value(seen.iloc[i], 10) for i in rows))
+
+
+def show_value(value: Any, digits: int = 4) -> str:
+    """Return a value of a column as text, whole numbers with all their digits."""
+    if not isinstance(value, float):
+        return shorten(str(value).removesuffix(" 00:00:00"))
+    whole = abs(value) < 1e9 and value % 1 == 0
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
