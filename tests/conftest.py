@@ -28,7 +28,7 @@ class Page(HTMLParser):
                 pass
 
     def handle_data(self, data):
-        if not self._open or self._open[-1] == "style":
+        if not self._open or self._open[-1] in ("style", "script"):
             return
         self.text += data
         for tag in ("h1", "h2", "h3"):

@@ -36,8 +36,8 @@ def test_bins_hold_all_numbers(values):
 
 def test_bins_of_integers_hold_equally_many():
     found = distribution_of(np.repeat(np.arange(0.0, 40), 3))
-    assert found.labels[:3] == ("0", "2", "4")
-    assert set(found.counts[:-1]) == {6}
+    assert found.labels[:3] == ("0", "5", "10")
+    assert set(found.counts[:-1]) == {15}
 
 
 def test_outliers_do_not_squeeze_the_others_into_one_bin():
@@ -91,13 +91,13 @@ def test_of_many_columns_those_with_missing_values_have_a_distribution():
     X[:5, 70:] = nan
     columns = profile_table(X).columns
     shown = [column.name for column in columns if column.distribution]
-    assert shown == list(map(str, [*range(50), *range(70, 80)]))
+    assert shown == list(map(str, [*range(20), *range(70, 80)]))
     assert all(column.samples for column in columns)
 
 
 def test_samples_are_some_of_the_values_as_text():
     column = read_column(pd.Series([*range(100), nan]) / 8)
-    assert take_samples(column) == ("0", "3", "6.125", "9.25", "12.375")
+    assert take_samples(column) == ("0", "3", "6.125", "9.25", "12.38")
     days = read_column(pd.Series(pd.to_datetime(["2020-01-02", None])))
     assert take_samples(days) == ("2020-01-02",)
     assert take_samples(read_column(pd.Series([nan, nan]))) == ()

@@ -9,7 +9,7 @@ from lacunet._text import shorten
 from lacunet.profile._input import Floats, Ints, as_numbers, kind_of
 
 _MAX_BARS = 8  # categories, or distinct numbers; beyond that they are pooled, or binned
-_N_BINS = 20
+_MAX_BINS = 20
 _N_SAMPLES = 5
 # Of numbers whose range is this many times that of the central 96%, the outermost bins
 # reach out to the extreme ones.
@@ -64,7 +64,7 @@ class ColumnProfile:
     samples : tuple of str
         At most 5 of its values.
     distribution : Distribution or None
-        How often values occur; for at most 60 columns, those with the most missing
+        How often values occur; for at most 30 columns, those with the most missing
         values. None also if nothing is observed or the column is of kind "other".
     """
 
@@ -123,9 +123,10 @@ def _bin(values: Floats, *, days: bool) -> tuple[Any, Ints]:
     near = np.quantile(values / scale, [0.02, 0.98])
     if 0 < _FAR * np.ptp(near) < np.ptp(span):
         span = near
-    inner = np.linspace(*span, _N_BINS + 1) * scale
+    n_bins = min(_MAX_BINS, int(2 * len(values) ** (1 / 3)))  # Rice's rule
+    inner = np.linspace(span[0], span[1], n_bins + 1) * scale
     if scale < 1e9 and (days or not (values % 1).any()):  # bins of whole numbers
-        step = max(np.ceil(np.ptp(inner) / _N_BINS), 1)
+        step = max(np.ceil(np.ptp(inner) / n_bins), 1)
         inner = np.arange(np.floor(inner[0]), inner[-1] + step, step)
     inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
     codes = np.searchsorted(inner, values, side="right")
@@ -136,12 +137,12 @@ def take_samples(column: Any) -> tuple[str, ...]:
     """Return a few values of a column, evenly over its rows."""
     seen = column.dropna()
     rows = np.linspace(0, len(seen) - 1, min(_N_SAMPLES, len(seen))).astype(np.intp)
-    return tuple(dict.fromkeys(show_value(seen.iloc[i], 10) for i in rows))
+    return tuple(dict.fromkeys(show_value(seen.iloc[i]) for i in rows))
 
 
-def show_value(value: Any, digits: int = 4) -> str:
+def show_value(value: Any) -> str:
     """Return a value of a column as text, whole numbers with all their digits."""
     if not isinstance(value, float):
         return shorten(str(value).removesuffix(" 00:00:00"))
-    whole = abs(value) < 1e9 and value % 1 == 0
-    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
+    whole = abs(value) < 1e9 and (value % 1 == 0 or abs(value) >= 1e4)
+    return f"{value:,.0f}" if whole else f"{value:.4g}"

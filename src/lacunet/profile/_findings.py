@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lacunet._text import list_names, show_count, show_percent
+from lacunet._text import list_names, show_count, show_p, show_percent
 from lacunet.profile._association import SIGNIFICANCE, Association
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def make_findings(profile: "Profile") -> Iterator[Finding]:
             "little",
             f"Values {which} missing completely at random",
             f"Means {differ} between rows with different patterns of missing values "
-            f"(Little's test, p = {little.p_value:.2g}).",
+            f"(Little's test, {show_p(little.p_value)}).",
         )
     tests = profile.associations
     clearest = tests.clearest()

@@ -35,7 +35,7 @@ from lacunet.profile._predictability import (
 )
 
 MAX_PATTERNS = 20  # reported
-MAX_DISTRIBUTIONS = 60  # of columns, those with the most missing values
+MAX_DISTRIBUTIONS = 30  # of columns, those with the most missing values
 # Columns that are tested, those with the most missing values, and columns that they are
 # tested against, those with the fewest.
 MAX_TESTED, MAX_SOURCES = 50, 200

@@ -5,6 +5,7 @@ sheet, so that it is readable in light and dark.
 """
 
 import io
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,7 @@ _STYLE: Any = {
 }
 WIDTH = 5.0  # of most drawings, in inches; a phone is about as wide
 _HREF = "{http://www.w3.org/1999/xlink}href"
+_TIPS = "tips"  # what a mark's name begins with if texts to show above it follow
 
 
 @contextmanager
@@ -105,19 +107,44 @@ def to_svg(figure: Any, name: str, title: str) -> str:
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(stream, format="svg", dpi=200, metadata=nothing)
     root = ElementTree.fromstring(stream.getvalue())
-    _drop_metadata(root)
+    for metadata in root.findall("{*}metadata"):
+        root.remove(metadata)
+    _add_titles(root)
     _rename_parts(root, name)
     for element in root.iter():
-        _use_variables(element)
+        if "style" in element.attrib:
+            for colour, variable in COLOURS.items():
+                style = element.attrib["style"].replace(colour, variable)
+                element.set("style", style)
         element.tag = element.tag.rpartition("}")[2]  # a page knows without namespaces
-    _frame(root, title)
+    # The size is left to the page.
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    width = float(root.attrib["viewBox"].split()[2])
+    root.set("style", f"width: {width * 4 / 3:.0f}px")
+    root.set("role", "img")
+    root.set("aria-label", title)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _drop_metadata(root: ElementTree.Element) -> None:
-    for child in list(root):
-        if child.tag.endswith("}metadata"):
-            root.remove(child)
+def add_tips(marks: Any, texts: Sequence[str]) -> None:
+    """Give the dots of a line, or the bars of a list, a text to show above each."""
+    if hasattr(marks, "set_gid"):
+        marks.set_gid(_TIPS + json.dumps(texts))
+        return
+    for mark, text in zip(marks, texts, strict=True):
+        mark.set_gid(_TIPS + json.dumps([text]))
+
+
+def _add_titles(root: ElementTree.Element) -> None:
+    """Put the texts of marks into the markup."""
+    for group in root.iter():
+        name = group.get("id", "")
+        if name.startswith(_TIPS):
+            del group.attrib["id"]
+            marks = group.findall(".//{*}use") or group.findall("{*}path")
+            for mark, text in zip(marks, json.loads(name[len(_TIPS) :]), strict=True):
+                ElementTree.SubElement(mark, "title").text = text
 
 
 def _rename_parts(root: ElementTree.Element, name: str) -> None:
@@ -140,25 +167,6 @@ def _rename_parts(root: ElementTree.Element, name: str) -> None:
         identity = element.attrib.pop("id", None)
         if identity is not None and f"#{name}-{identity}" in used:
             element.set("id", f"{name}-{identity}")
-
-
-def _use_variables(element: ElementTree.Element) -> None:
-    style = element.get("style")
-    if style is None:
-        return
-    for colour, variable in COLOURS.items():
-        style = style.replace(colour, variable)
-    element.set("style", style)
-
-
-def _frame(root: ElementTree.Element, title: str) -> None:
-    """Leave the size to the page, and say what is shown to those who can't see it."""
-    for key in ("width", "height", "version"):
-        root.attrib.pop(key, None)
-    _, _, width, _ = root.attrib["viewBox"].split()
-    root.set("style", f"width: {float(width) * 4 / 3:.0f}px")
-    root.set("role", "img")
-    root.set("aria-label", title)
 
 
 # --- axes

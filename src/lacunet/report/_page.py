@@ -1,5 +1,7 @@
 """Pages: data and drawings put into a template, and written whole or not at all."""
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from os import PathLike
@@ -59,6 +61,10 @@ def write_page(
         percent=show_percent,
         seconds=show_seconds,
     )
+    script = environment.loader.get_source(environment, "page.js")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # The page's policy lets the browser run this script, and no other.
+    environment.globals.update(script=script, script_hash=digest)
     text = environment.get_template(template).render(make_context())
     with open_output(target, force=force) as stream:
         stream.write(f"{text}\n".encode())

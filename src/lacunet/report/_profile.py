@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lacunet._text import join_words, show_p, show_percent
+from lacunet._text import join_words, show_count, show_p, show_percent
 from lacunet.report._drawing import (
     ACCENT,
     INK,
@@ -19,6 +20,7 @@ from lacunet.report._drawing import (
     SECOND,
     THIRD,
     WIDTH,
+    add_tips,
     cut,
     dot,
     drawing,
@@ -39,18 +41,22 @@ if TYPE_CHECKING:
         Profile,
     )
 
-_MAX_BARS = 40
 _MAX_PATTERNS = 15
 _MAX_PATTERN_COLUMNS = 30
+# Rarer patterns are summed up: these many rows, this fraction of all.
+_MIN_PATTERN_ROWS, _MIN_PATTERN_FRACTION = 3, 0.01
+_MIN_IN_PATTERNS = 0.25  # of incomplete rows, or no pattern is drawn
+_MAX_CARDS = 30  # with those of complete columns
 _MAX_TABLE_ROWS = 200
+_MAX_NAMED = 45  # columns of a map
 _MAX_LINKS = 30  # in tables
 _MAX_SQUARES = 25  # rows and columns of a drawing of associations
 _MAX_CONTRASTS = 12
 _ROW = 0.235  # inches of a line with a name
-_SECTIONS = ["Map of missing cells", "Columns and rows", "Patterns", "Dependence"]
+_SECTIONS = ["Map of missing cells", "Columns", "Rows and patterns", "Dependence"]
 _SECTION_OF = {
     "cells": "Map of missing cells",
-    "together": "Patterns",
+    "together": "Rows and patterns",
     "little": "Dependence",
     "dependence": "Dependence",
     "target": "Target",
@@ -66,10 +72,10 @@ def write_profile(
 ) -> Path:
     """Write a profile of a table as HTML.
 
-    It is one file that needs no other and no network: a map of the missing cells,
-    fractions by column and row, patterns, what is missing together, what missingness
-    depends on, and tests in words. The same profile gives the same file. It is written
-    whole or not at all.
+    It is one file that needs no other and no network: a map of the missing cells, a
+    card for each column with its distribution, patterns, what is missing together, what
+    missingness depends on, and tests in words. Tables can be sorted and filtered. The
+    same profile gives the same file. It is written whole or not at all.
 
     Parameters
     ----------
@@ -110,26 +116,48 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
     from lacunet.profile import SIGNIFICANCE
 
     ordered = sorted(profile.columns, key=lambda column: -column.n_missing)
-    incomplete = [column for column in ordered if column.n_missing]
-    column_rows = [
-        (
-            column.name,
-            column.kind,
-            f"{column.n_missing:,}",
-            show_percent(column.fraction_missing),
-            f"{column.n_distinct:,}",
-        )
-        for column in ordered[:_MAX_TABLE_ROWS]
-    ]
-    context = {"title": title, "profile": profile, "column_rows": column_rows}
+    incomplete = [column.name for column in profile.columns if column.n_missing]
+    tests, target = profile.associations, profile.target
+    clearest = {link.column: link for link in tests.clearest()}
+    few = profile.n_columns <= _MAX_CARDS
+    context = {
+        "title": title,
+        "profile": profile,
+        "cards": [
+            make_card(column) | {"link": clearest.get(column.name)}
+            for column in ordered
+            if column.distribution
+            and (column.n_missing or few or column.distribution.by)
+        ],
+        "column_rows": [
+            (
+                column.name,
+                column.kind,
+                f"{column.n_missing:,}",
+                {
+                    "text": show_percent(column.fraction_missing),
+                    "fraction": round(column.fraction_missing, 4),
+                    "sort": column.n_missing,
+                },
+                f"{column.n_distinct:,}",
+                ", ".join(column.samples[:3]),
+            )
+            for column in ordered[:_MAX_TABLE_ROWS]
+        ],
+    }
     if not incomplete:
         sections = ["Columns"] if profile.n_columns else []
         return context | {"sections": sections, "findings": profile.findings}
-    shown = profile.patterns[:_MAX_PATTERNS]
+    fewest = max(_MIN_PATTERN_ROWS, _MIN_PATTERN_FRACTION * profile.n_rows)
+    shown = [each for each in profile.patterns if each.n_rows >= fewest][:_MAX_PATTERNS]
+    n_incomplete_rows = profile.n_rows - profile.n_complete_rows
+    n_drawn = sum(pattern.n_rows for pattern in shown if pattern.missing)
+    if n_drawn < _MIN_IN_PATTERNS * n_incomplete_rows:
+        shown = []
+    rarer = [each for each in profile.patterns if each.missing and each not in shown]
     in_patterns = {name for pattern in shown for name in pattern.missing}
-    pattern_columns = [c.name for c in profile.columns if c.name in in_patterns]
-    tests, target = profile.associations, profile.target
-    size = (profile.n_rows, [column.name for column in profile.columns])
+    pattern_columns = [name for name in incomplete if name in in_patterns]
+    maps = [(False, profile.map_by_row), (True, profile.map_by_pattern)]
     return context | {
         "sections": [*_SECTIONS, "Target"] if target else _SECTIONS,
         "findings": [
@@ -138,15 +166,14 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         ],
         "significance": SIGNIFICANCE,
         "n_incomplete": len(incomplete),
-        "n_bars": min(len(incomplete), _MAX_BARS),
-        "map_by_row": draw_map("map-rows", profile.map_by_row, *size),
-        "map_by_pattern": draw_map("map-sorted", profile.map_by_pattern, *size),
-        "fractions": draw_fractions(
-            [(c.name, c.fraction_missing) for c in incomplete[:_MAX_BARS]]
-        ),
+        "maps": [draw_map(profile, incomplete, *each) for each in maps],
         "rows": draw_rows(profile.row_histogram),
-        "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS]),
-        "n_pattern_rows": sum(pattern.n_rows for pattern in shown),
+        "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS])
+        if pattern_columns
+        else "",
+        "n_rarer": profile.n_patterns - len(shown),
+        "n_rarer_rows": profile.n_rows - sum(pattern.n_rows for pattern in shown),
+        "most_rarer": max((each.n_rows for each in rarer), default=0),
         "n_hidden_columns": max(len(pattern_columns) - _MAX_PATTERN_COLUMNS, 0),
         "pair_rows": [
             (
@@ -161,10 +188,55 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         "by_missing": draw_associations("missing", profile),
         "link_rows": _list_links(tests),
         "predictability": draw_predictability(profile.predictability),
+        "target_card": target and target.distribution and make_card(target),
         "target_contrast": target
         and draw_contrast("target-contrast", target.associations),
         "target_rows": target and _list_links(target.associations),
         "shorten": _shorten_list,
+    }
+
+
+def make_card(column: Any) -> dict[str, Any]:
+    """Return how values are distributed, in all rows or in two groups of them."""
+    found = column.distribution
+    groups = [("", found.counts)]
+    if found.by is not None:
+        pairs = zip(found.counts, found.counts_missing, strict=True)
+        observed = [n - n_missing for n, n_missing in pairs]
+        groups = [("observed", observed), ("missing", found.counts_missing)]
+    labels = found.labels
+    if found.binned:
+        labels = [f"{low} to {high}" for low, high in pairwise(labels)]
+    totals = [sum(counts) for _, counts in groups]
+    fractions = [
+        [n / max(total, 1) for n in counts]
+        for (_, counts), total in zip(groups, totals, strict=True)
+    ]
+    tops = [max(each) or 1.0 for each in fractions]
+    if not found.binned:  # categories of both groups stand beside each other
+        tops = [max(tops)] * len(tops)
+    return {
+        "column": column,
+        "labels": labels,
+        "ends": (found.labels[0], found.labels[-1]),
+        "groups": [
+            {
+                "by": by,
+                "total": total,
+                "bars": [
+                    {
+                        "height": round(100 * fraction / top, 1),
+                        "text": show_percent(fraction),
+                        "tip": f"{label}: {show_count(n, 'row')} "
+                        f"({show_percent(fraction)})",
+                    }
+                    for label, n, fraction in zip(labels, counts, each, strict=True)
+                ],
+            }
+            for (by, counts), total, each, top in zip(
+                groups, totals, fractions, tops, strict=True
+            )
+        ],
     }
 
 
@@ -191,17 +263,25 @@ def _shorten_list(names: Sequence[str], most: int = 6) -> str:
 
 
 def draw_map(
-    name: str,
-    fractions: Sequence[Sequence[float]],
-    n_rows: int,
-    columns: Sequence[str],
-) -> str:
-    """Draw a table from far away, in colour where it is missing."""
-    pixels = np.empty((*np.shape(fractions), 4))  # (rows, columns, channels)
+    profile: "Profile", columns: Sequence[str], by_pattern: bool, fractions: Any
+) -> dict[str, Any]:
+    """Draw the columns with missing values from far away, and name what is where."""
+    cells = np.array(fractions)
+    n_blocks, n_complete = cells.shape[1], profile.n_columns - len(columns)
+    ends = np.linspace(0, len(columns), n_blocks + 1).astype(int)
+    names = [
+        columns[start]
+        if end == start + 1
+        else f"{columns[start]} to {columns[end - 1]}"
+        for start, end in pairwise(ends)
+    ]
+    if n_complete:
+        cells = np.pad(cells, [(0, 0), (0, 1)])
+        names.append(show_count(n_complete, "complete column"))
+    pixels = np.empty((*cells.shape, 4))  # (rows, columns, channels)
     pixels[..., :3] = np.array(MISSING) / 255
-    pixels[..., 3] = fractions
-    n_blocks = len(fractions[0])
-    named = n_blocks == len(columns) <= 45
+    pixels[..., 3] = cells
+    named = n_blocks == len(columns) <= _MAX_NAMED
     with drawing(WIDTH, 4.6 if named else 4.0) as figure:
         axes = figure.add_subplot()
         axes.set_facecolor(LINE)
@@ -209,30 +289,27 @@ def draw_map(
             pixels,
             interpolation="none",
             aspect="auto",
-            extent=(-0.5, n_blocks - 0.5, n_rows, 0),
+            extent=(-0.5, len(names) - 0.5, profile.n_rows, 0),
         )
         axes.grid(visible=False)
-        axes.set_ylabel("row")
+        axes.set_ylabel("rows, sorted" if by_pattern else "row")
         axes.spines[["left", "bottom"]].set_visible(False)
         if named:
-            name_across(axes, columns)
+            name_across(axes, names)
         else:
             axes.set_xticks([])
-            axes.set_xlabel(f"{len(columns):,} columns")
-        return to_svg(figure, name, "Map of missing cells")
-
-
-def draw_fractions(fractions: Sequence[tuple[str, float]]) -> str:
-    """Draw how much of each column is missing, from top to bottom."""
-    with drawing(WIDTH, 0.5 + _ROW * len(fractions)) as figure:
-        axes = figure.add_subplot()
-        values = [fraction for _, fraction in fractions]
-        axes.barh(range(len(values)), values, color=ACCENT, height=0.7)
-        for y, fraction in enumerate(values):
-            write_beside(axes, show_percent(fraction), fraction, y)
-        list_names(axes, [name for name, _ in fractions])
-        set_share_axis(axes, "fraction missing")
-        return to_svg(figure, "fractions", "Fraction missing of each column")
+            hidden = f" and {names[-1]} at the right" if n_complete else ""
+            axes.set_xlabel(f"{len(columns):,} columns with missing values{hidden}")
+        name = "map-sorted" if by_pattern else "map-rows"
+        svg = to_svg(figure, name, "Map of missing cells")
+    data = {
+        "names": names,
+        "rows": profile.n_rows,
+        "sorted": by_pattern,
+        "cells": ["".join(chr(48 + round(50 * x)) for x in row) for row in cells],
+    }
+    title = "Sorted by pattern" if by_pattern else "In the order of the table"
+    return {"title": title, "svg": svg, "data": {"map": data}}
 
 
 def draw_rows(histogram: Sequence[tuple[int, int]]) -> str:
@@ -245,7 +322,16 @@ def draw_rows(histogram: Sequence[tuple[int, int]]) -> str:
         starts = np.arange(len(totals)) * step
         # Complete rows in another colour: they are all that many methods use.
         colours = [THIRD if start == 0 and step == 1 else ACCENT for start in starts]
-        axes.bar(starts + (step - 1) / 2, totals, width=0.8 * step, color=colours)
+        bars = axes.bar(
+            starts + (step - 1) / 2, totals, width=0.8 * step, color=colours
+        )
+        tips = [
+            f"{show_count(n, 'row')} with {start}"
+            + (f" to {start + step - 1}" if step > 1 else "")
+            + " missing"
+            for start, n in zip(starts, totals.astype(int), strict=True)
+        ]
+        add_tips(bars, tips)
         axes.set_xlabel("missing cells in a row")
         axes.set_ylabel("rows")
         axes.set_xlim(-0.6, numbers.max() + step - 0.4)
@@ -308,6 +394,11 @@ def draw_associations(by: str, profile: "Profile") -> str:
             square = Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, edgecolor="none")
             square.set(facecolor=colour, alpha=0.15 + 0.85 * link.strength)
             axes.add_patch(square)
+            there, elsewhere = map(
+                show_percent, (link.fraction_there, link.fraction_elsewhere)
+            )
+            tip = f"{link.column} is missing in {there} where {link.on} {link.where}"
+            add_tips([square], [f"{tip}, in {elsewhere} elsewhere"])
             centred = {"ha": "center", "va": "center", "fontsize": 6.5}
             ink = PAPER if link.strength > 0.55 else INK
             axes.text(x, y, f"{100 * link.strength:.0f}", color=ink, **centred)
