@@ -111,8 +111,8 @@ def test_names_categories_and_titles_that_look_like_markup_are_text(html, page):
 
 def test_all_drawings_are_there_and_have_no_colours_of_their_own(html):
     drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
-    # Of cards: EVIL, by the missingness of another, b and c. Two maps, rows, patterns; contrast, two of
-    # associations, predictability; target.
+    # Of cards: EVIL, by the missingness of another, b and c. Two maps, rows,
+    # patterns; contrast, two of associations, predictability; target.
     assert len(drawings) == 4 + 9
     for drawing in drawings:
         used = set(re.findall(r"(?:fill|stroke): ?(#[0-9a-f]+)", drawing))

@@ -1,13 +1,13 @@
 """The page of a model that was evaluated on held-out rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lacunet._text import show_error, show_percent, show_score, show_seconds
+from lacunet._text import show_count, show_error, show_percent, show_score, show_seconds
 from lacunet.report._drawing import (
     ACCENT,
     INK,
@@ -15,13 +15,12 @@ from lacunet.report._drawing import (
     MUTED,
     PAPER,
     SECOND,
+    THIRD,
     WIDTH,
+    add_tips,
     cut,
     drawing,
     finish_lines,
-    list_names,
-    name_across,
-    strip,
     to_svg,
     write_beside,
 )
@@ -32,12 +31,15 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 25
 _MOST_LINES = 200
+_MOST_CURVES = 4  # classes with a ROC curve, the most frequent
+_MOST_POINTS = 400  # of a curve
+_N_THRESHOLDS = 200  # steps of the threshold
 _ROW = 0.235  # inches of a line with a name
 _ASIDE = 0.09  # between the marks of two models, in bins
 _SECTIONS = {
     "scores": "Scores",
     "calibration": "Calibration",
-    "classes": "Calibration",
+    "classes": "Classes",
     "columns": "Columns and missing values",
     "missing": "Columns and missing values",
     "learning": "Learning curve",
@@ -55,7 +57,8 @@ def write_fit(
     """Write the evaluation of a model as an HTML page.
 
     It is one file that needs no other and no network: scores beside those of other
-    models, calibration, confusion matrix, columns that matter, errors by the number of
+    models, calibration, the confusion matrix (for two classes with a threshold to
+    move), ROC and precision-recall curves, columns that matter, errors by the number of
     missing values, and the learning curve, each explained. The same evaluation gives
     the same file. It is written whole or not at all.
 
@@ -107,23 +110,29 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
 
     form = found.score_format
     points = [
-        {"head": e.head, "text": e.text, "section": _SECTIONS[e.about], "weak": e.weak}
+        {
+            "head": e.head,
+            "text": e.text,
+            "section": _SECTIONS.get(e.about),
+            "weak": e.weak,
+        }
         for e in found.findings
     ]
-    columns = found.importance.columns
+    columns = _list_importance(found)
     inputs = [] if table is None else table.inputs
     parameters = [] if found.model is None else list_parameters(found.model)
     context: dict[str, Any] = {
         # The two comparisons come first, even where they are weaknesses.
-        "findings": [*points[:2], *(e for e in points[2:] if not e["weak"])],
+        "comparisons": points[:2],
+        "findings": [e for e in points[2:] if not e["weak"]],
         "weaknesses": [e for e in points[2:] if e["weak"]],
         "score_titles": [
             f"{e.title} {'↓↑'[e.higher_is_better]}" for e in found.metrics
         ],
         "scores": _score_rows(found),
         "columns": [
-            [e.name, show_score(e.lost.value, form), show_score(e.lost.error, form)]
-            for e in columns
+            [name, *(_estimate_cell(e, form) for e in estimates if e is not None)]
+            for name, *estimates in columns
         ],
         "classes": _class_rows(found),
         "most_bars": _MOST_BARS,
@@ -152,10 +161,44 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
     else:
         context["calibration_drawing"] = draw_calibration(found)
         names = [str(each.name) for each in found.classes]
+        context["names"] = [cut(name, 40) for name in names]
         context["event"] = f"class {cut(names[1], 40)}" if len(names) == 2 else ""
-        if found.confusion:
-            context["confusion_drawing"] = draw_confusion(names, found.confusion)
+        if found.predicted:
+            context["threshold"] = count_by_threshold(found)
+            context["curves"] = draw_curves(found)
     return context
+
+
+def _list_importance(found: "HoldOut") -> list[tuple[str, Any, Any]]:
+    """Return columns with their importance, and that of their missingness if known."""
+    return [
+        (each.name, each.lost, getattr(each, "missingness", None))
+        for each in found.importance.columns
+    ]
+
+
+def _estimate_cell(estimate: Any, form: str) -> dict[str, str]:
+    error = show_error(estimate.error, form)
+    return {"text": show_score(estimate.value, form), "error": error}
+
+
+def count_by_threshold(found: "HoldOut") -> dict[str, Any] | None:
+    """Count rows of two classes above each threshold of the second's probability."""
+    if len(found.classes) != 2:
+        return None
+    happened = found.y_test == found.classes[1].name
+    probability = found.predicted["lacunet"][:, 1]
+    steps = np.arange(_N_THRESHOLDS + 1) / _N_THRESHOLDS
+    above = [
+        len(rows) - np.searchsorted(np.sort(rows), steps, side="right")
+        for rows in (probability[happened], probability[~happened])
+    ]
+    return {
+        "positives": int(happened.sum()),
+        "negatives": int((~happened).sum()),
+        "true_positives": above[0].tolist(),
+        "false_positives": above[1].tolist(),
+    }
 
 
 def _score_rows(found: "HoldOut") -> list[dict[str, Any]]:
@@ -213,13 +256,22 @@ def _style(found: "HoldOut", name: str) -> dict[str, Any]:
     return {"color": colour, "mfc": face, "mec": colour, "label": label, "ms": 5.5}
 
 
-def _draw_curves(axes: Any, found: "HoldOut", curves: Mapping[str, Any]) -> None:
+def _draw_bins(
+    axes: Any, found: "HoldOut", curves: Mapping[str, Any], show: Callable[[float], str]
+) -> None:
     """Draw observed against predicted values, in bins, and name the models."""
     for name, curve in curves.items():
         x = [each.predicted for each in curve.bins]
         y = [each.observed for each in curve.bins]
         line = {"linewidth": 1.8 if name == "lacunet" else 1.1, "zorder": 3}
-        axes.plot(x, y, "o-", **line, **_style(found, name))
+        form = "o-" if len(x) > 2 else "o"  # two dots make no curve
+        (dots,) = axes.plot(x, y, form, **line, **_style(found, name))
+        tips = [
+            f"{found.titles[name]}, {show_count(each.n_rows, 'row')}: "
+            f"predicted {show(each.predicted)}, observed {show(each.observed)}"
+            for each in curve.bins
+        ]
+        add_tips(dots, tips)
     style = {"color": MUTED, "linewidth": 1.2, "linestyle": ":", "zorder": 1}
     axes.axline((x[0], x[0]), slope=1, **style)
     axes.figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
@@ -234,7 +286,7 @@ def draw_calibration(found: "HoldOut") -> str:
         x = [each.predicted for each in bins]
         low, high = zip(*((each.low, each.high) for each in bins), strict=True)
         axes.vlines(x, low, high, color=ACCENT, linewidth=1.2, alpha=0.45)
-        _draw_curves(axes, found, found.calibration)
+        _draw_bins(axes, found, found.calibration, show_percent)
         axes.set_xlim((1 / len(found.classes) if several else 0) - 0.03, 1.03)
         axes.set_ylim(-0.03, 1.03)
         for axis in (axes.xaxis, axes.yaxis):
@@ -253,7 +305,7 @@ def draw_agreement(found: "HoldOut", target: str) -> str:
         low, first, _, third, high = np.array([each.quantiles for each in bins]).T
         axes.vlines(x, low, high, color=ACCENT, linewidth=1.1, alpha=0.6)
         axes.vlines(x, first, third, color=ACCENT, linewidth=5, alpha=0.35)
-        _draw_curves(axes, found, found.agreement)
+        _draw_bins(axes, found, found.agreement, "{:.4g}".format)
         axes.set_xlabel("predicted")
         axes.set_ylabel(f"observed: {cut(target, 30)}")
         return to_svg(figure, "agreement", "Observed against predicted values")
@@ -275,26 +327,90 @@ def draw_residuals(found: "HoldOut") -> str:
         return to_svg(figure, "residuals", "Residuals")
 
 
-def draw_importance(columns: Sequence[Any], found: "HoldOut") -> str:
-    """Draw what is lost without each column, from top to bottom."""
-    values = np.array([each.lost.value for each in columns])
-    spans = 2 * np.array([each.lost.error or 0.0 for each in columns])
+def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
+    """Draw ROC and precision-recall curves: of two models, or of several classes."""
+    from sklearn import metrics
+
+    names = np.array([each.name for each in found.classes], dtype=object)
+    frequent = np.argsort([-each.n_test for each in found.classes], kind="stable")
+    lines = [
+        (ours, found.predicted["lacunet"][:, j], found.y_test == names[j], colour)
+        for ours, j, colour in zip(
+            [cut(str(names[j])) for j in frequent],
+            frequent,
+            (ACCENT, SECOND, THIRD, MUTED)[:_MOST_CURVES],
+            strict=False,
+        )
+    ]
+    if len(names) == 2:
+        lines = [
+            (found.titles[name], found.predicted[name][:, 1], found.y_test == names[1])
+            + (_style(found, name)["color"],)
+            for name in ("hgb", "lacunet")
+        ]
+    lines = [each for each in lines if 0 < each[2].sum() < len(each[2])]
+    drawings: list[dict[str, Any]] = []
+    if not lines:
+        return drawings
+    for key, title, x_label, y_label in (
+        ("roc", "ROC curve", "false positive rate", "true positive rate (recall)"),
+        ("pr", "Precision-recall curve", "recall", "precision"),
+    ):
+        with drawing(WIDTH, 4.2) as figure:
+            axes = figure.add_subplot()
+            for label, probability, happened, colour in lines:
+                if key == "roc":
+                    x, y, _ = metrics.roc_curve(happened, probability)
+                    area = f"AUC {metrics.auc(x, y):.3f}"
+                else:
+                    y, x, _ = metrics.precision_recall_curve(happened, probability)
+                    precision = metrics.average_precision_score(happened, probability)
+                    area = f"average precision {precision:.3f}"
+                    style = {"color": colour, "linewidth": 1, "linestyle": ":"}
+                    axes.axhline(happened.mean(), **style, zorder=1)
+                some = np.unique(np.linspace(0, len(x) - 1, _MOST_POINTS).astype(int))
+                label = f"{area}: {label}"
+                axes.plot(x[some], y[some], color=colour, label=label, linewidth=1.6)
+            if key == "roc":
+                axes.axline((0, 0), slope=1, color=MUTED, linewidth=1, linestyle=":")
+            axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
+            axes.set(xlabel=x_label, ylabel=y_label)
+            figure.legend(loc="outside lower center", ncols=1, fontsize=8.5)
+            svg = to_svg(figure, key, title)
+            # Where 0 and 1 are, for the dot that goes with the threshold.
+            ends = axes.transData.transform([(0, 0), (1, 1)]) / figure.bbox.size
+            width, height = figure.get_size_inches() * 72
+        places = [(round(x * width, 1), round((1 - y) * height, 1)) for x, y in ends]
+        curve = {"name": key, "axes": [*places[0], *places[1]]}
+        data = {"curve": curve} if len(names) == 2 else {}
+        drawings.append({"title": title, "svg": svg, "data": data})
+    return drawings
+
+
+def draw_importance(columns: Sequence[tuple[str, Any, Any]], found: "HoldOut") -> str:
+    """Draw how much the loss increases by each column, from top to bottom."""
+    values = np.array([each.value for _, each, _ in columns])
+    spans = 2 * np.array([each.error or 0.0 for _, each, _ in columns])
     low, high = values - spans, values + spans
     room = (high.max() - low.min()) or 1.0
+    form = found.score_format
     with drawing(WIDTH, 0.6 + _ROW * len(columns)) as figure:
         axes = figure.add_subplot()
-        for y, each in enumerate(columns):
-            colour = ACCENT if each.lost.value > 0 else SECOND
-            axes.barh(
-                y, values[y], color=colour if each.lost.is_sure else LINE, height=0.7
+        for y, (name, each, missingness) in enumerate(columns):
+            colour = ACCENT if each.value > 0 else SECOND
+            bar = axes.barh(
+                y, values[y], color=colour if each.is_sure else LINE, height=0.7
             )
+            add_tips(bar, [f"{name}: {each.show(form)}"])
             axes.hlines(y, low[y], high[y], color=INK, linewidth=1)
-            shown = show_score(each.lost.value, found.score_format)
-            write_beside(axes, shown, max(0.0, high[y]), y)
+            write_beside(axes, show_score(each.value, form), max(0.0, high[y]), y)
+            if missingness is not None:
+                (dot,) = axes.plot(missingness.value, y, "D", color=THIRD, ms=4.5)
+                add_tips(dot, [f"missingness of {name}: {missingness.show(form)}"])
         axes.axvline(0, color=MUTED, linewidth=0.8)
         axes.set_xlim(min(low.min(), 0) - 0.02 * room, max(high.max(), 0) + 0.16 * room)
-        label = f"increase of the {found.metrics[0].title} when it is hidden"
-        finish_lines(axes, [each.name for each in columns], label)
+        label = f"increase of the {found.metrics[0].title}"
+        finish_lines(axes, [name for name, *_ in columns], label)
         return to_svg(figure, "columns", "Importance of columns")
 
 
@@ -308,7 +424,8 @@ def draw_learning(found: "HoldOut") -> str:
         upper.plot(epochs, [e.valid_loss for e in steps], color=ACCENT, marker=marker)
         best = [each for each in steps if each.best]
         x, y = [each.epoch for each in best], [each.valid_loss for each in best]
-        upper.plot(x, y, "o", color=ACCENT, ms=4)
+        (dots,) = upper.plot(x, y, "o", color=ACCENT, ms=4)
+        add_tips(dots, [f"epoch {e.epoch}: loss {e.valid_loss:.4g}" for e in best])
         lower.plot(epochs, [e.train_loss for e in steps], color=MUTED, marker=marker)
         for axes, rows in ((upper, "validation rows"), (lower, "training rows")):
             axes.set_title(rows, loc="left", fontsize=9)
@@ -331,7 +448,9 @@ def draw_missing(found: "HoldOut") -> str:
             error = np.array([each.losses[name].error or 0.0 for each in bins])
             style = _style(found, name)
             axes.vlines(x, y - error, y + error, color=style["color"])
-            axes.plot(x, y, "o", zorder=3, **style)
+            (dots,) = axes.plot(x, y, "o", zorder=3, **style)
+            shown = [each.losses[name].show(found.score_format) for each in bins]
+            add_tips(dots, [f"{found.titles[name]}: {each}" for each in shown])
             axes.plot(x, y, color=style["color"], linewidth=1, alpha=0.5)
         labels = [f"{each.label}\n{each.n_rows:,} rows" for each in bins]
         axes.set_xticks(range(len(bins)), labels, fontsize=8.5)
@@ -342,38 +461,3 @@ def draw_missing(found: "HoldOut") -> str:
         axes.set_ylabel(title)
         figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
         return to_svg(figure, "missing", f"{title} by the number of missing values")
-
-
-def draw_confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    """Draw the confusion matrix, true classes in rows."""
-    from matplotlib.patches import Rectangle
-
-    size = len(classes)
-    side, letters = (0.62, 9) if size <= 6 else (0.36, 7)
-    with drawing(2.4 + side * size, 1.0 + side * size) as figure:
-        axes = figure.add_subplot()
-        for (y, x), number in np.ndenumerate(counts):
-            fraction = number / max(sum(counts[y]), 1)
-            square = Rectangle(
-                (x - 0.47, y - 0.47),
-                0.94,
-                0.94,
-                facecolor=ACCENT if x == y else SECOND,
-                edgecolor="none",
-                alpha=0.06 + 0.94 * fraction,
-            )
-            axes.add_patch(square)
-            colour = PAPER if fraction > 0.5 else INK if number else MUTED
-            centred = {"ha": "center", "va": "center", "fontsize": letters}
-            axes.text(x, y, f"{number:,}", color=colour, **centred)
-        name_across(axes, classes)
-        if max(map(len, classes)) <= 6 and size <= 6:
-            axes.tick_params(axis="x", rotation=0)
-        list_names(axes, classes)
-        axes.set_ylabel("true class")
-        axes.xaxis.set_label_position("top")
-        axes.set_xlabel("predicted class", labelpad=7)
-        axes.set_xlim(-0.6, size - 0.4)
-        strip(axes)
-        axes.set_aspect("equal", anchor="NW")
-        return to_svg(figure, "confusion", "Confusion matrix")

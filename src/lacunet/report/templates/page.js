@@ -149,7 +149,7 @@ function followThreshold(box) {
   );
   const slider = box.querySelector("input[type=range]");
   const put = (name, text) => {
-    for (const each of document.querySelectorAll(`[data-count=${name}]`)) each.textContent = text;
+    box.querySelector(`[data-count=${name}]`).textContent = text;
   };
   const rate = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "–");
   const update = () => {
@@ -177,10 +177,9 @@ function followThreshold(box) {
 // Dots on the ROC and precision-recall curves go with the threshold.
 function moveDots(fallout, recall, precision) {
   const places = { roc: [fallout, recall], pr: [recall, precision] };
-  for (const [name, [x, y]] of Object.entries(places)) {
-    const holder = document.querySelector(`[data-axes-of=${name}]`);
-    if (!holder) continue;
-    const [left, bottom, right, top] = JSON.parse(holder.dataset.axes);
+  for (const holder of document.querySelectorAll("[data-curve]")) {
+    const { name, axes } = JSON.parse(holder.dataset.curve);
+    const [[x, y], [left, bottom, right, top]] = [places[name], axes];
     const svg = holder.querySelector("svg");
     let dot = svg.querySelector(".threshold");
     if (!dot) {
