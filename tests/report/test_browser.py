@@ -1,5 +1,6 @@
 """The pages in a browser: sorting, filtering, the threshold, tooltips."""
 
+import json
 import re
 import shutil
 
@@ -176,13 +177,15 @@ def test_the_threshold_changes_counts_and_rates_consistently(visit):
         }
         for name, value in expected.items():
             assert page.locator(f"[data-count={name}]").inner_text() == str(value), name
-    # The ring on the ROC curve is at its origin: nothing is predicted positive.
-    curve, ring = (
-        page.locator(each).first.bounding_box()
-        for each in ("[data-curve] svg", ".threshold")
-    )
-    assert curve["x"] < ring["x"] < curve["x"] + curve["width"] / 4
-    assert ring["y"] > curve["y"] + curve["height"] / 2
+        # The ring on the ROC curve.
+        curve = json.loads(
+            page.locator("[data-curve]").first.get_attribute("data-curve")
+        )
+        left, bottom, right, top = curve["axes"]
+        ring = page.locator(".threshold").first
+        x, y = (float(ring.get_attribute(name)) for name in ("cx", "cy"))
+        assert (x - left) / (right - left) == pytest.approx(fp / N_NEGATIVES)
+        assert (y - bottom) / (top - bottom) == pytest.approx(tp / N_POSITIVES)
 
 
 def test_the_threshold_moves_by_keys(visit):

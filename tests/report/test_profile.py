@@ -11,7 +11,6 @@ from lacunet.profile import (
     ColumnProfile,
     Distribution,
     Pattern,
-    Predictability,
     _predictability,
     _profile,
     profile_table,
@@ -19,11 +18,8 @@ from lacunet.profile import (
 from lacunet.report import _page, write_profile
 from lacunet.report._profile import (
     draw_associations,
-    draw_contrast,
     draw_map,
     draw_patterns,
-    draw_predictability,
-    draw_rows,
     make_card,
     make_context,
 )
@@ -111,9 +107,9 @@ def test_names_categories_and_titles_that_look_like_markup_are_text(html, page):
 
 def test_all_drawings_are_there_and_have_no_colours_of_their_own(html):
     drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
-    # Of cards: EVIL, by the missingness of another, b and c. Two maps, rows,
-    # patterns; contrast, two of associations, predictability; target.
-    assert len(drawings) == 4 + 9
+    # Of cards: EVIL, by the missingness of another, b and c. Two maps, patterns, two
+    # of associations.
+    assert len(drawings) == 4 + 5
     for drawing in drawings:
         used = set(re.findall(r"(?:fill|stroke): ?(#[0-9a-f]+)", drawing))
         assert used <= {"#ffffff"}, used  # clipping, which no one sees
@@ -266,11 +262,15 @@ def table_of(*links):
     return AssociationTable((), (), links, len(links), len(links))
 
 
-def test_complete_rows_have_a_colour_of_their_own():
-    few = draw_rows(((0, 5), (3, 2)))
-    assert few.count("var(--third)") == 1
-    many = draw_rows(((0, 5), (300, 2)))
-    assert "var(--third)" not in many  # a bar holds several numbers
+def test_rows_are_counted_by_their_missing_cells(profile):
+    few = dataclasses.replace(profile, row_histogram=((0, 90), (3, 30)))
+    bars = make_context(few, "")["rows"]
+    assert [bar["label"] for bar in bars] == ["0", "1", "2", "3"]
+    assert [bar["text"] for bar in bars] == ["90 (75%)", "0 (0%)", "0 (0%)", "30 (25%)"]
+    many = dataclasses.replace(profile, row_histogram=((0, 90), (29, 30)))
+    bars = make_context(many, "")["rows"]
+    assert (len(bars), bars[-1]["label"]) == (15, "28–29")
+    assert [bars[0]["fraction"], bars[-1]["fraction"]] == [1.0, 0.333]
 
 
 def test_patterns_have_a_square_for_each_missing_column():
@@ -316,15 +316,22 @@ def test_associations_have_a_colour_for_each_direction(profile, by, on, auc, col
 def test_without_associations_nothing_is_drawn():
     profile = profile_table([[1.0, np.nan], [2.0, 3.0]])
     context = make_context(profile, "t")
-    for name in ("contrast", "by_value", "by_missing", "predictability"):
-        assert context[name] == ""
+    for name in ("by_value", "by_missing", "predictability_rows", "link_rows"):
+        assert not context[name]
+
+
+def test_associations_and_predictability_stand_in_tables(profile):
+    context = make_context(profile, "t")
+    link, row = profile.associations.links[0], context["link_rows"][0]
+    assert row[0] == link.column
+    assert row[1]["text"] == f"{link.on} {link.where}"
+    assert row[2]["fraction"] == round(link.fraction_there, 4)
+    aucs = [row[2]["fraction"] for row in context["predictability_rows"]]
+    assert aucs == sorted((each.auc for each in profile.predictability), reverse=True)
 
 
 def test_long_names_are_cut():
     name = "x" * 60
-    for svg in (
-        draw_predictability([Predictability(name, 0.9, 0.3)]),
-        draw_contrast("n", table_of(make_link(name, name))),
-    ):
-        assert max(map(len, texts_of(svg))) < 60
-        assert "xxx…" in svg
+    svg = draw_patterns([Pattern((name,), 4, 0.4)], [name])
+    assert max(map(len, texts_of(svg))) < 60
+    assert "xxx…" in svg

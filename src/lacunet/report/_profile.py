@@ -15,18 +15,15 @@ from lacunet.report._drawing import (
     INK,
     LINE,
     MISSING,
-    MUTED,
     PAPER,
     SECOND,
     THIRD,
     WIDTH,
     add_tips,
     cut,
-    dot,
     drawing,
     list_names,
     name_across,
-    set_share_axis,
     strip,
     to_svg,
     write_beside,
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     from lacunet.profile import (
         AssociationTable,
         Pattern,
-        Predictability,
         Profile,
     )
 
@@ -51,8 +47,7 @@ _MAX_TABLE_ROWS = 200
 _MAX_NAMED = 45  # columns of a map
 _MAX_LINKS = 30  # in tables
 _MAX_SQUARES = 25  # rows and columns of a drawing of associations
-_MAX_CONTRASTS = 12
-_ROW = 0.235  # inches of a line with a name
+_MAX_ROW_BARS = 15
 _SECTIONS = ["Map of missing cells", "Columns", "Rows and patterns", "Dependence"]
 _SECTION_OF = {
     "cells": "Map of missing cells",
@@ -134,13 +129,9 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
                 column.name,
                 column.kind,
                 f"{column.n_missing:,}",
-                {
-                    "text": show_percent(column.fraction_missing),
-                    "fraction": round(column.fraction_missing, 4),
-                    "sort": column.n_missing,
-                },
+                _bar(column.fraction_missing, show_percent(column.fraction_missing)),
                 f"{column.n_distinct:,}",
-                ", ".join(column.samples[:3]),
+                {"text": ", ".join(column.samples[:3]), "tone": "words"},
             )
             for column in ordered[:_MAX_TABLE_ROWS]
         ],
@@ -167,7 +158,7 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         "significance": SIGNIFICANCE,
         "n_incomplete": len(incomplete),
         "maps": [draw_map(profile, incomplete, *each) for each in maps],
-        "rows": draw_rows(profile.row_histogram),
+        "rows": _count_rows(profile),
         "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS])
         if pattern_columns
         else "",
@@ -183,14 +174,14 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
             )
             for pair in profile.pairs[:_MAX_LINKS]
         ],
-        "contrast": draw_contrast("contrast", tests),
         "by_value": draw_associations("value", profile),
         "by_missing": draw_associations("missing", profile),
         "link_rows": _list_links(tests),
-        "predictability": draw_predictability(profile.predictability),
+        "predictability_rows": [
+            (each.column, _bar(each.auc_values), _bar(each.auc))
+            for each in sorted(profile.predictability, key=lambda each: -each.auc)
+        ],
         "target_card": target and target.distribution and make_card(target),
-        "target_contrast": target
-        and draw_contrast("target-contrast", target.associations),
         "target_rows": target and _list_links(target.associations),
         "shorten": _shorten_list,
     }
@@ -240,18 +231,41 @@ def make_card(column: Any) -> dict[str, Any]:
     }
 
 
-def _list_links(tests: "AssociationTable") -> list[tuple[str, ...]]:
+def _count_rows(profile: "Profile") -> list[dict[str, Any]]:
+    """Return bars: how many rows have how many missing cells."""
+    numbers, counts = np.array(profile.row_histogram).T
+    step = int(np.ceil((numbers.max() + 1) / _MAX_ROW_BARS))
+    totals = np.bincount(numbers // step, weights=counts).astype(int)
+    return [
+        {
+            "label": f"{start}\N{EN DASH}{start + step - 1}"
+            if step > 1
+            else str(start),
+            "fraction": round(n / totals.max(), 3),
+            "text": f"{n:,} ({show_percent(n / profile.n_rows)})",
+        }
+        for start, n in zip(range(0, len(totals) * step, step), totals, strict=True)
+    ]
+
+
+def _list_links(tests: "AssociationTable") -> list[tuple[Any, ...]]:
     return [
         (
             link.column,
-            f"{link.on} {link.where}",
-            show_percent(link.fraction_there),
-            show_percent(link.fraction_elsewhere),
+            {"text": f"{link.on} {link.where}", "tone": "words"},
+            _bar(link.fraction_there, show_percent(link.fraction_there)),
+            _bar(link.fraction_elsewhere, show_percent(link.fraction_elsewhere)),
             f"{0.5 + link.strength / 2:.2f}",
             show_p(link.p_adjusted).removeprefix("p ").removeprefix("= "),
         )
         for link in tests.links[:_MAX_LINKS]
     ]
+
+
+def _bar(fraction: float, text: str = "") -> dict[str, Any]:
+    """Return a cell of a table with a bar in it."""
+    shown = text or f"{fraction:.2f}"
+    return {"text": shown, "fraction": round(fraction, 4), "sort": round(fraction, 4)}
 
 
 def _shorten_list(names: Sequence[str], most: int = 6) -> str:
@@ -312,39 +326,12 @@ def draw_map(
     return {"title": title, "svg": svg, "data": {"map": data}}
 
 
-def draw_rows(histogram: Sequence[tuple[int, int]]) -> str:
-    """Draw the histogram of missing cells per row."""
-    numbers, counts = (np.array(each) for each in zip(*histogram, strict=True))
-    step = int(np.ceil((numbers.max() + 1) / 30))
-    totals = np.bincount(numbers // step, weights=counts)
-    with drawing(WIDTH, 2.6) as figure:
-        axes = figure.add_subplot()
-        starts = np.arange(len(totals)) * step
-        # Complete rows in another colour: they are all that many methods use.
-        colours = [THIRD if start == 0 and step == 1 else ACCENT for start in starts]
-        bars = axes.bar(
-            starts + (step - 1) / 2, totals, width=0.8 * step, color=colours
-        )
-        tips = [
-            f"{show_count(n, 'row')} with {start}"
-            + (f" to {start + step - 1}" if step > 1 else "")
-            + " missing"
-            for start, n in zip(starts, totals.astype(int), strict=True)
-        ]
-        add_tips(bars, tips)
-        axes.set_xlabel("missing cells in a row")
-        axes.set_ylabel("rows")
-        axes.set_xlim(-0.6, numbers.max() + step - 0.4)
-        axes.locator_params(integer=True)
-        axes.grid(axis="x", visible=False)
-        return to_svg(figure, "rows", "Number of missing cells per row")
-
-
 def draw_patterns(patterns: "Sequence[Pattern]", columns: Sequence[str]) -> str:
     """Draw patterns as rows of squares, with the number of rows of each."""
     places = {column: x for x, column in enumerate(columns)}
     width = max(WIDTH, 2.6 + 0.2 * len(columns))
-    with drawing(width, 1.3 + 0.22 * len(patterns)) as figure:
+    names = 0.08 * len(max(map(cut, columns), key=len))  # inches
+    with drawing(width, 0.4 + names + 0.22 * len(patterns)) as figure:
         left, right = figure.subplots(
             1, 2, sharey=True, width_ratios=[max(len(columns), 4), 7]
         )
@@ -411,49 +398,3 @@ def draw_associations(by: str, profile: "Profile") -> str:
         axes.set_aspect("equal", anchor="NW")
         title = f"Associations with {'values' if by == 'value' else 'missingness'}"
         return to_svg(figure, f"associations-{by}", title)
-
-
-def draw_predictability(columns: "Sequence[Predictability]") -> str:
-    """Draw the AUC of predicting missingness, from values and with missingness."""
-    if not columns:
-        return ""
-    with drawing(WIDTH, 0.75 + _ROW * len(columns)) as figure:
-        axes = figure.add_subplot()
-        for y, each in enumerate(columns):
-            both = [each.auc, each.auc_values]
-            axes.plot(both, [y, y], color=LINE, linewidth=2, zorder=1)
-        by_values = [each.auc_values for each in columns]
-        dot(axes, by_values, "from values", SECOND, hollow=True)
-        dot(axes, [each.auc for each in columns], "and missingness", ACCENT)
-        axes.axvline(0.5, color=MUTED, linewidth=1, linestyle=":")
-        list_names(axes, [each.column for each in columns])
-        axes.set_xlim(min(0.4, *by_values) - 0.02, 1.02)
-        axes.set_xlabel("AUC (0.5: by chance)")
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="y", visible=False)
-        figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
-        return to_svg(figure, "predictability", "How well missingness is predicted")
-
-
-def draw_contrast(name: str, tests: "AssociationTable") -> str:
-    """Draw where columns are missing most often; nothing if there is no such place."""
-    links = tests.clearest()[:_MAX_CONTRASTS]
-    if not links:
-        return ""
-    with drawing(WIDTH, 0.8 + 1.55 * _ROW * len(links)) as figure:
-        axes = figure.add_subplot()
-        elsewhere = [link.fraction_elsewhere for link in links]
-        there = [link.fraction_there for link in links]
-        for y, ends in enumerate(zip(elsewhere, there, strict=True)):
-            axes.plot(ends, [y, y], color=LINE, linewidth=2, zorder=1)
-        dot(axes, elsewhere, "in other rows", MUTED, hollow=True)
-        dot(axes, there, "in these rows", ACCENT)
-        list_names(axes, [link.column for link in links])
-        labels = [
-            f"{cut(link.column)}\nwhere {cut(f'{cut(link.on)} {link.where}', 40)}"
-            for link in links
-        ]
-        axes.set_yticklabels(labels, fontsize=8)
-        set_share_axis(axes, "fraction missing")
-        figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
-        return to_svg(figure, name, "Where columns are missing most often")
