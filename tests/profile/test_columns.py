@@ -2,15 +2,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.profile import profile_table
-from lacunet.profile._columns import find_distribution, take_samples
+from lacunet.profile import Association, AssociationTable, profile_table
+from lacunet.profile._columns import find_distribution
 from lacunet.profile._input import read_column
 
 nan = np.nan
 
 
 def distribution_of(values, by=None):
-    return find_distribution(read_column(pd.Series(values)), by)
+    """Count values, by the missingness of another column if there is one."""
+    column = read_column(pd.Series(values)).rename("x")
+    link = Association("other", "x", "value", 0.9, 0.0, 0.0, "is 1", 0.5, 0.1)
+    links = () if by is None else (link,)
+    table = pd.DataFrame({"x": column, "other": by})
+    return find_distribution(column, table, AssociationTable((), (), links, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,7 @@ def test_what_can_not_be_counted_has_no_distribution(values):
 
 
 def test_rows_are_split_by_the_missingness_of_another_column():
-    by = pd.Series([nan, 1.0, nan, 1.0], name="other")
+    by = [nan, 1.0, nan, 1.0]
     found = distribution_of(["a", "a", "b", None], by)
     assert (found.by, found.counts, found.counts_missing) == ("other", (2, 1), (1, 1))
 
@@ -96,8 +101,13 @@ def test_of_many_columns_those_with_missing_values_have_a_distribution():
 
 
 def test_samples_are_some_of_the_values_as_text():
-    column = read_column(pd.Series([*range(100), nan]) / 8)
-    assert take_samples(column) == ("0", "3", "6.125", "9.25", "12.38")
-    days = read_column(pd.Series(pd.to_datetime(["2020-01-02", None])))
-    assert take_samples(days) == ("2020-01-02",)
-    assert take_samples(read_column(pd.Series([nan, nan]))) == ()
+    X = pd.DataFrame(
+        {
+            "x": [*np.arange(100) / 8, nan],
+            "day": [*pd.to_datetime(["2020-01-02", None] * 50), pd.NaT],
+            "nothing": nan,
+        }
+    )
+    samples = [column.samples for column in profile_table(X).columns]
+    assert samples[0] == ("0", "3", "6.125", "9.25", "12.38")
+    assert samples[1:] == [("2020-01-02",), ()]

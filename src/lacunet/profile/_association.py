@@ -8,8 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from lacunet._text import shorten
-from lacunet.profile._columns import show_value
-from lacunet.profile._input import Bools, Floats, as_numbers
+from lacunet.profile._input import Bools, Floats, as_numbers, show_value
 
 SIGNIFICANCE = 0.05  # of adjusted p-values
 MAX_LINKS = 200  # kept, of associations with values and with missingness each

@@ -1,12 +1,20 @@
 """What a column holds: its values, and how they are distributed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lacunet._text import shorten
-from lacunet.profile._input import Floats, Ints, as_numbers, kind_of
+from lacunet.profile._association import AssociationTable
+from lacunet.profile._input import (
+    Floats,
+    Ints,
+    as_numbers,
+    kind_of,
+    show_value,
+    take,
+)
 
 _MAX_BARS = 8  # categories, or distinct numbers; beyond that they are pooled, or binned
 _MAX_BINS = 20
@@ -77,8 +85,32 @@ class ColumnProfile:
     distribution: Distribution | None = None
 
 
-def find_distribution(column: Any, by: Any = None) -> Distribution | None:
-    """Count the values of a column, in all rows and in those in which by is missing."""
+def describe_columns(
+    table: Any, tests: AssociationTable, max_distributions: int
+) -> Iterator[ColumnProfile]:
+    """Describe the columns of a table; some of them with a distribution."""
+    shown = take(table, max_distributions).columns
+    for name, n_distinct in table.nunique().items():
+        column = table[name]
+        n_missing, seen = int(column.isna().sum()), column.dropna()
+        # Evenly over its rows.
+        places = np.linspace(0, len(seen) - 1, min(_N_SAMPLES, len(seen)))
+        samples = seen.iloc[places.astype(np.intp)].map(show_value)
+        yield ColumnProfile(
+            name,
+            kind_of(column),
+            n_missing,
+            n_missing / max(len(table), 1),
+            n_distinct,
+            tuple(dict.fromkeys(samples)),
+            find_distribution(column, table, tests) if name in shown else None,
+        )
+
+
+def find_distribution(
+    column: Any, table: Any, tests: AssociationTable
+) -> Distribution | None:
+    """Count values, also where the column they are most associated with is missing."""
     if kind_of(column) in ("empty", "other"):
         return None
     if column.dtype == "category":
@@ -92,14 +124,16 @@ def find_distribution(column: Any, by: Any = None) -> Distribution | None:
         labels, codes[seen] = _bin(values[seen], days=days)
         if days:
             labels = labels.astype(np.int64).astype("M8[D]")
-    counted = [codes] if by is None else [codes, codes[by.isna().to_numpy()]]
+    # Associations are sorted, the strongest first.
+    links = [each for each in tests.links if each.on == column.name]
+    by = next((each.column for each in links if each.by == "value"), None)
+    counted = [codes] if by is None else [codes, codes[table[by].isna().to_numpy()]]
     counts, *counts_missing = (
         tuple(np.bincount(each[each >= 0], minlength=codes.max() + 1).tolist())
         for each in counted
     )
     shown = tuple(show_value(each) for each in labels)
-    of = None if by is None else by.name
-    return Distribution(shown, counts, of, *counts_missing or [()])
+    return Distribution(shown, counts, by, *counts_missing or [()])
 
 
 def _pool(column: Any) -> tuple[Any, Ints]:
@@ -131,18 +165,3 @@ def _bin(values: Floats, *, days: bool) -> tuple[Any, Ints]:
     inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
     codes = np.searchsorted(inner, values, side="right")
     return np.array([distinct[0], *inner, distinct[-1]]), codes
-
-
-def take_samples(column: Any) -> tuple[str, ...]:
-    """Return a few values of a column, evenly over its rows."""
-    seen = column.dropna()
-    rows = np.linspace(0, len(seen) - 1, min(_N_SAMPLES, len(seen))).astype(np.intp)
-    return tuple(dict.fromkeys(show_value(seen.iloc[i]) for i in rows))
-
-
-def show_value(value: Any) -> str:
-    """Return a value of a column as text, whole numbers with all their digits."""
-    if not isinstance(value, float):
-        return shorten(str(value).removesuffix(" 00:00:00"))
-    whole = abs(value) < 1e9 and (value % 1 == 0 or abs(value) >= 1e4)
-    return f"{value:,.0f}" if whole else f"{value:.4g}"

@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from lacunet._text import shorten
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -108,3 +110,11 @@ def take(table: Any, n: int, *, most_missing: bool = True) -> Any:
     counts = table.isna().sum().to_numpy()
     chosen = np.argsort(-counts if most_missing else counts, kind="stable")[:n]
     return table.iloc[:, np.sort(chosen)]
+
+
+def show_value(value: Any) -> str:
+    """Return a value of a column as text, whole numbers with all their digits."""
+    if not isinstance(value, float):
+        return shorten(str(value).removesuffix(" 00:00:00"))
+    whole = abs(value) < 1e9 and (value % 1 == 0 or abs(value) >= 1e4)
+    return f"{value:,.0f}" if whole else f"{value:.4g}"

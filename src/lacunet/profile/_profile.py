@@ -14,8 +14,8 @@ from lacunet.profile._association import MIN_ROWS, AssociationTable, find_associ
 from lacunet.profile._columns import (
     ColumnProfile,
     Distribution,
+    describe_columns,
     find_distribution,
-    take_samples,
 )
 from lacunet.profile._findings import Finding, make_findings, make_notices
 from lacunet.profile._input import as_frame, kind_of, read_column, read_table, take
@@ -255,27 +255,13 @@ def profile_table(
         predicted.iloc[rows], sample[features].iloc[rows], excluded, stream
     )
     associations = find_associations(tested, sources)
-    shown = take(table, MAX_DISTRIBUTIONS).columns
     on_map = missing.any(axis=0)
     profile = Profile(
         n_rows=n_rows,
         n_columns=len(names),
         n_missing=int(missing.sum()),
         fraction_missing=float(missing.mean()) if missing.size else 0.0,
-        columns=tuple(
-            ColumnProfile(
-                name,
-                kind_of(table[name]),
-                n,
-                n / max(n_rows, 1),
-                n_distinct,
-                take_samples(table[name]),
-                _split(table[name], table, associations) if name in shown else None,
-            )
-            for name, n, n_distinct in zip(
-                names, missing.sum(axis=0).tolist(), table.nunique(), strict=True
-            )
-        ),
+        columns=tuple(describe_columns(table, associations, MAX_DISTRIBUTIONS)),
         row_histogram=tuple((number, n) for number, n in enumerate(per_row) if n),
         n_complete_rows=per_row[0],
         n_empty_rows=per_row[-1] if names else 0,
@@ -337,13 +323,5 @@ def _profile_target(y: Any, table: Any, candidates: Any, stream: Any) -> TargetP
         int(y.isna().sum()),
         associations,
         score_target(sampled, tested, stream),
-        _split(y, table, associations),
+        find_distribution(y, table, associations),
     )
-
-
-def _split(column: Any, table: Any, tests: AssociationTable) -> Distribution | None:
-    """Return a distribution, split by the missingness it is most associated with."""
-    for link in tests.links:  # the strongest first
-        if link.on == column.name and link.by == "value":
-            return find_distribution(column, table[link.column])
-    return find_distribution(column)

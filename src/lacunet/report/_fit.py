@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 25
 _MOST_LINES = 200
-_MOST_CURVES = 4  # classes with a ROC curve, the most frequent
 _MOST_POINTS = 400  # of a curve
 _N_THRESHOLDS = 200  # steps of the threshold
 _ROW = 0.235  # inches of a line with a name
@@ -331,23 +330,25 @@ def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
     """Draw ROC and precision-recall curves: of two models, or of several classes."""
     from sklearn import metrics
 
-    names = np.array([each.name for each in found.classes], dtype=object)
-    frequent = np.argsort([-each.n_test for each in found.classes], kind="stable")
+    both = len(found.classes) == 2
+    if both:
+        models = [(name, 1) for name in ("hgb", "lacunet")]
+        labels = [found.titles[name] for name, _ in models]
+        colours = [SECOND, ACCENT]
+    else:
+        rows = [-each.n_test for each in found.classes]
+        models = [("lacunet", int(j)) for j in np.argsort(rows, kind="stable")]
+        labels = [cut(str(found.classes[j].name)) for _, j in models]
+        colours = [ACCENT, SECOND, THIRD, MUTED]
     lines = [
-        (ours, found.predicted["lacunet"][:, j], found.y_test == names[j], colour)
-        for ours, j, colour in zip(
-            [cut(str(names[j])) for j in frequent],
-            frequent,
-            (ACCENT, SECOND, THIRD, MUTED)[:_MOST_CURVES],
-            strict=False,
+        (
+            label,
+            found.predicted[name][:, j],
+            found.y_test == found.classes[j].name,
+            each,
         )
+        for label, (name, j), each in zip(labels, models, colours, strict=False)
     ]
-    if len(names) == 2:
-        lines = [
-            (found.titles[name], found.predicted[name][:, 1], found.y_test == names[1])
-            + (_style(found, name)["color"],)
-            for name in ("hgb", "lacunet")
-        ]
     lines = [each for each in lines if 0 < each[2].sum() < len(each[2])]
     drawings: list[dict[str, Any]] = []
     if not lines:
@@ -382,7 +383,7 @@ def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
             width, height = figure.get_size_inches() * 72
         places = [(round(x * width, 1), round((1 - y) * height, 1)) for x, y in ends]
         curve = {"name": key, "axes": [*places[0], *places[1]]}
-        data = {"curve": curve} if len(names) == 2 else {}
+        data = {"curve": curve} if both else {}
         drawings.append({"title": title, "svg": svg, "data": data})
     return drawings
 
