@@ -147,6 +147,25 @@ def test_times_are_sorted_by_their_length_and_dashes_come_last(visit):
     assert column_of(table, 6)[-2:] == ["–", ""]
 
 
+def test_cells_are_read_as_numbers_if_they_are(visit):
+    page = visit("fit")
+    for text, number in {
+        "1,200": 1200,
+        "−0.5 ± 0.25": -0.5,
+        "+0.41*": 0.41,
+        "< 0.1%": 0.1,
+        "12 (4.0%)": 12,
+        "±0": 0,
+        "2.5 h": 9000,
+        "2e-08": 2e-8,
+        "2004-03-10": None,
+        "12 Rome": None,
+        "–": None,
+    }.items():
+        found = page.evaluate("text => [numberOf(text)].find(x => !isNaN(x))", text)
+        assert found == number, text
+
+
 def test_rows_and_cards_are_filtered(visit):
     page = visit("profile")
     page.get_by_text("All columns in a table").click()

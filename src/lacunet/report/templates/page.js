@@ -6,12 +6,12 @@
 
 const UNITS = { s: 1, min: 60, h: 3600 };
 
-// The number that a cell begins with; a time in seconds; NaN if there is none.
+// The number that a cell holds, without its error; a time in seconds; NaN if none.
 function numberOf(text) {
   const found = text
-    .replace(/[,±+<>≥\s]/g, "")
+    .replace(/[,+<>≥\s]/g, "")
     .replace("−", "-")
-    .match(/^(-?[\d.]+(?:e[-+]?\d+)?)(s|min|h)?/i);
+    .match(/^±?(-?\d*\.?\d+(?:e[-+]?\d+)?)(s|min|h)?[%*]?(?:[±(].*)?$/i);
   return found ? Number(found[1]) * (UNITS[found[2]] || 1) : NaN;
 }
 
