@@ -353,6 +353,17 @@ def test_a_class_without_held_out_rows_has_no_curve(found):
     assert draw_curves(lonely) == []
 
 
+def test_the_importance_of_missingness_has_a_column_of_its_own(write, monkeypatch):
+    assert "of its missingness" not in write(make_classification())
+    known = [("a", Estimate(0.2, 0.1), Estimate(0.1, 0.05))]
+    known.append(("b", Estimate(0.1, 0.1), None))  # never missing
+    monkeypatch.setattr(_fit, "_list_importance", lambda _: known)
+    html = write(make_classification())
+    assert "of its missingness" in html
+    assert texts_of(cells_of(html, "a")) == ["0.200 ± 0.100", "0.100 ± 0.050"]
+    assert texts_of(cells_of(html, "b")) == ["0.100 ± 0.100", "–"]
+
+
 def test_weaknesses_stand_out_and_above_other_findings(html):
     warned = html.partition('<div class="warning">')[2].partition("</div>")[0]
     assert "Never missing in training" in warned

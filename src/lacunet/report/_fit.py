@@ -118,6 +118,7 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
         for e in found.findings
     ]
     columns = _list_importance(found)
+    n_estimates = 1 + any(each is not None for *_, each in columns)
     inputs = [] if table is None else table.inputs
     parameters = [] if found.model is None else list_parameters(found.model)
     context: dict[str, Any] = {
@@ -130,9 +131,10 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
         ],
         "scores": _score_rows(found),
         "columns": [
-            [name, *(_estimate_cell(e, form) for e in estimates if e is not None)]
+            [name, *(_estimate_cell(each, form) for each in estimates[:n_estimates])]
             for name, *estimates in columns
         ],
+        "with_missingness": n_estimates == 2,
         "classes": _class_rows(found),
         "most_bars": _MOST_BARS,
         "model_class": type(found.model).__name__,
@@ -177,6 +179,8 @@ def _list_importance(found: "HoldOut") -> list[tuple[str, Any, Any]]:
 
 
 def _estimate_cell(estimate: Any, form: str) -> dict[str, str]:
+    if estimate is None:
+        return {"text": "\N{EN DASH}"}
     error = show_error(estimate.error, form)
     return {"text": show_score(estimate.value, form), "error": error}
 
