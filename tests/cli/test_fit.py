@@ -143,6 +143,8 @@ def test_what_was_fitted_predicts(call, table, tmp_path):
     assert result.exit_code == 0, result.output
     assert len(pd.read_csv(tmp_path / "out.csv")) == 60
     known = json.loads((tmp_path / "m/table.json").read_text())
+    summaries = known.pop("training")
+    assert [each["name"] for each in summaries] == ["age", "town", "score", "cost"]
     assert known == {
         "source": "t.csv",
         "target": "ill",

@@ -33,7 +33,7 @@ def broken(monkeypatch):
 
 
 def test_there_are_the_commands():
-    names = {"compare", "demo", "fit", "impute", "predict", "profile"}
+    names = {"check", "compare", "demo", "fit", "impute", "predict", "profile"}
     assert set(COMMANDS) == names
 
 

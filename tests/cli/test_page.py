@@ -50,7 +50,7 @@ def test_each_command_has_a_section_with_examples_and_all_options(name):
 def test_options_for_reading_are_named_and_all_readers_have_them():
     text = section("Options for reading")
     assert set(re.findall(r"^\| `(--[a-z-]+)` \|", text, re.MULTILINE)) == OF_READING
-    for name in ("profile", "fit", "predict", "impute", "compare"):
+    for name in ("profile", "fit", "predict", "check", "impute", "compare"):
         parameters = {
             opt for each in lacunet.commands[name].params for opt in each.opts
         }

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from own_models import make_table, save_csv, save_model
 
-from lacunet import LacunetImputer, load
+from lacunet import LacunetImputer, LacunetRegressor, load
+from lacunet.tables import ModelTable, Schema, summarize_columns
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +85,80 @@ def test_what_training_had_not_is_warned_of_once(call, folder, tmp_path):
     result = call("predict", folder / "m", tmp_path / "new.csv")
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
-        "Warning: categories of 'town' that the model has not seen count as missing, "
-        "such as 'Oslo'.",
-        "Warning: missing in some rows but in none of training, so that nothing was "
-        "learned about that: 'score'.",
+        "Warning: 'town': 2 of 3 values (67%) are of categories that the model has not "
+        "seen, counted as missing: 'Oslo'.",
+        "Warning: 'score': missing in 2 of 4 rows but in none of training, so that "
+        "nothing was learned about that.",
         "Predicted 4 rows.",
     ]
+
+
+def save_changed(path, n_changed=8):
+    """Fit a model of many columns, and save a table where some of them are new."""
+    stream = np.random.RandomState(0)
+    names = [f"x{k}" for k in range(9)]
+    X = pd.DataFrame(stream.rand(60, 9), columns=names)
+    model = LacunetRegressor(n_networks=1, max_epochs=1, random_state=0).fit(X, X["x0"])
+    schema = Schema.of_model(model)
+    known = ModelTable("t.csv", "y", training=summarize_columns(X, schema))
+    model.save(path / "m", texts={ModelTable.FILE_NAME: known.to_text()})
+    X[names[:n_changed]] *= [1000 + k for k in range(n_changed)]
+    X.to_csv(path / "new.csv", index=False)
+    return path / "m", path / "new.csv"
+
+
+def test_values_outside_the_range_are_warned_of(call, tmp_path):
+    result = call("predict", *save_changed(tmp_path, 1), "--keep", "x1")
+    assert result.exit_code == 0
+    [warning, _] = result.stderr.splitlines()
+    assert warning.startswith("Warning: 'x0': all 60 values are outside 0.0")
+    assert warning.endswith("larger by a factor of about 1,000 (another unit?).")
+
+
+@pytest.mark.parametrize("n_changed", [5, 8])
+def test_there_are_five_such_lines_at_most(call, tmp_path, n_changed):
+    model, table = save_changed(tmp_path, n_changed)
+    *lines, _ = call("predict", model, table).stderr.splitlines()
+    assert len(lines) == 5
+    more = f"Warning: ... and 4 more columns: lacunet check {model} {table}"
+    assert (lines[-1] == more) == (n_changed == 8)
+    *lines, _ = call(
+        "predict", model, "-", input=table.read_bytes()
+    ).stderr.splitlines()
+    assert lines[-1].endswith(f"lacunet check {model} TABLE") == (n_changed == 8)
+
+
+@pytest.mark.parametrize("output", ["-", "out.csv"])
+def test_strict_refuses_rows_that_are_not_as_in_training(call, tmp_path, output):
+    there = tmp_path / output if output != "-" else output
+    model, table = save_changed(tmp_path, 1)
+    before = sorted(tmp_path.iterdir())
+    result = call("predict", model, table, "--strict", "-o", there)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1].startswith(f"Error: Got {table}, whose rows")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_strict_refuses_a_table_that_lacks_columns(call, folder, tmp_path):
+    save_csv(make_table().drop(columns="town"), tmp_path / "new.csv")
+    result = call("predict", folder / "m", tmp_path / "new.csv", "--strict")
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_strict_writes_the_same_where_nothing_has_changed(call, tmp_path):
+    model, table = save_changed(tmp_path, 0)
+    result = call("predict", model, table, "--strict")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == call("predict", model, table).stdout
+    piped = call("predict", model, "-", "--strict", input=table.read_bytes())
+    assert piped.stdout == result.stdout
+
+
+def test_strict_names_what_it_can_not_check(call, folder, tmp_path):
+    save_csv(make_table()[["age", "town", "score"]], tmp_path / "new.csv")
+    result = call("predict", folder / "m", tmp_path / "new.csv", "--strict")
+    assert result.exit_code == 0
+    assert "newly missing values: 'age', 'town', 'score'" in result.stderr
 
 
 def test_a_model_that_refuses_newly_missing_values_does_so_here(call, tmp_path):
@@ -131,6 +200,7 @@ def test_json_counts_rows_and_names_columns(call, folder, tmp_path):
         "output": str(out),
         "missing": [],
         "unknown": ["id", "ill", "cost"],
+        "changed": {},
     }
     refused = call(*given)
     assert refused.exit_code == 2

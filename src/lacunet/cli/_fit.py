@@ -87,7 +87,7 @@ def fit(
     from lacunet import evaluation
     from lacunet.estimators import check_place
     from lacunet.evaluation import TableFacts, describe_model, split_target
-    from lacunet.tables import ModelTable, open_table
+    from lacunet.tables import ModelTable, Schema, open_table, summarize_columns
 
     check_place(output, force=force)
     with open_table(table, reading) as file:
@@ -122,7 +122,11 @@ def fit(
     today = datetime.now(UTC).date().isoformat()
     card = describe_model(found, facts, date=today, refitted=refit)
     known = ModelTable.of_columns(
-        facts.columns, reading, source=facts.name, target=target
+        facts.columns,
+        reading,
+        source=facts.name,
+        target=target,
+        training=summarize_columns(parts.X, Schema.of_model(model)),
     )
     texts = {CARD: card, ModelTable.FILE_NAME: known.to_text()}
     model.save(output, force=force, texts=texts)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from lacunet.cli._check import check
 from lacunet.cli._compare import compare
 from lacunet.cli._demo import demo
 from lacunet.cli._fit import fit
@@ -99,5 +100,5 @@ def lacunet() -> None:
 
 
 lacunet.params += COMMON
-for _command in (demo, profile, fit, predict, impute, compare):
+for _command in (demo, profile, fit, predict, check, impute, compare):
     lacunet.add_command(_command)

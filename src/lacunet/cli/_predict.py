@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lacunet._output import STANDARD
+from lacunet._text import shorten, show_count
 from lacunet.cli import _options as options
+from lacunet.cli._check import warn_unchecked
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import ReadOptions
+    from lacunet.tables import Change, Drift, ReadOptions
 
 BLOCK = 20_000  # rows at a time
+_MOST_WARNINGS = 5  # lines about columns that are not as in training
+_WARNED = ("outside", "categories", "missing")  # rows may be a selection by values
 
 
 @options.command("Predict the rows of a table.")
@@ -24,6 +29,11 @@ BLOCK = 20_000  # rows at a time
     "--keep",
     **options.several("A column of the table to copy in front of the prediction."),
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse a table that lacks columns, or whose rows are not as in training.",
+)
 @options.force
 @options.reading
 def predict(
@@ -33,18 +43,23 @@ def predict(
     reading: "ReadOptions",
     output: str,
     keep: tuple[str, ...],
+    strict: bool,
     force: bool,
 ) -> None:
     """Predict the rows of a table with a model of `lacunet fit`.
 
     Columns are matched by name, in any order. Those that the table lacks count as
     missing in every row, and those that the model does not know are ignored, each with
-    a warning. The table is read in blocks: it may be larger than memory. TABLE is CSV
-    or Parquet; - is standard input.
+    a warning. So do, in five lines at most, columns with values outside the range of
+    training, with categories that the model has not seen, or missing far more or less
+    often; `lacunet check` has the details. With --strict nothing is written then: the
+    whole table is read once before the first prediction. The table is read in blocks:
+    it may be larger than memory. TABLE is CSV or Parquet; - is standard input.
 
     Examples
     --------
     lacunet predict model new.csv -o out.csv
+    lacunet predict model new.csv -o out.csv --strict
     lacunet predict model new.parquet -o out.parquet --keep id
     cat new.csv | lacunet predict model - | head
     """
@@ -59,24 +74,28 @@ def predict(
         raise click.ClickException(msg)
     known, schema = tables.ModelTable.read(model), tables.Schema.of_model(fitted)
     format = tables.FileFormat.of_name(output)
-    # What the rows have that training had not, found while they pass.
-    unseen: dict[str, list[str]] = {}
-    newly_missing: dict[str, None] = {}
     with tables.open_table(table, known.options(reading)) as file:
         match = file.match(schema)
         ignored = [x for x in match.unknown if x not in {known.target, *keep}]
         terminal.warn_names("not in the table, so missing in every row", match.missing)
         terminal.warn_names("ignored, as the model does not know it", ignored)
-        complete = [
-            column.name
-            for column in schema.columns
-            if not column.had_missing and column.name not in match.missing
-        ]
+        drift = tables.Drift(schema, known.training, lacking=match.missing)
+        unseen: dict[str, list[str]] = {}
+        if strict:
+            for block in file.blocks(BLOCK, schema=schema, unseen=unseen):
+                drift.update(block, unseen)
+            warn_unchecked(terminal, drift)
+            if _warn_changed(terminal, drift, model, table) or match.missing:
+                msg = (
+                    f"Got {table}, whose rows are not as in training, but expected "
+                    f"such rows (--strict). Nothing was written."
+                )
+                raise click.ClickException(msg)
 
         def predictions() -> "Iterator[pd.DataFrame]":
             for block in file.blocks(BLOCK, schema=schema, unseen=unseen):
-                missing = block[complete].isna().any()
-                newly_missing.update(dict.fromkeys(missing.index[missing]))
+                if not strict:
+                    drift.update(block, unseen)
                 yield tables.predict_rows(fitted, block)
                 bar.advance(bar.task_ids[0], len(block))
 
@@ -90,14 +109,29 @@ def predict(
                 cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
                 frames = _join(cells, frames)
             n_rows = tables.write_rows(stream, frames, format)
-    terminal.warn_unseen(unseen)
-    terminal.warn_names(
-        "missing in some rows but in none of training, so that nothing was learned "
-        "about that",
-        [name for name in newly_missing if not unseen.get(name)],
-    )
+    changed = {} if strict else _warn_changed(terminal, drift, model, table)
     terminal.note(f"Predicted {n_rows} rows.")
-    terminal.print_json({"rows": n_rows, "output": output, **vars(match)})
+    record = {"rows": n_rows, "output": output, **vars(match)}
+    terminal.print_json({**record, "changed": changed})
+
+
+def _warn_changed(
+    terminal: Terminal, drift: "Drift", model: str, table: str
+) -> "dict[str, dict[Change, str]]":
+    """Warn of columns that are not as in training; lacking ones are reported before."""
+    changed: dict[str, dict[Change, str]] = {}
+    for column in drift.compare():
+        found = {k: text for k, text in column.changes.items() if k in _WARNED}
+        if found:
+            changed[column.name] = found
+    room = _MOST_WARNINGS - (len(changed) > _MOST_WARNINGS)
+    for name, found in list(changed.items())[:room]:
+        terminal.warn(f"{shorten(name)!r}: {'; '.join(found.values())}.")
+    if len(changed) > room:
+        more = show_count(len(changed) - room, "more column")
+        source = "TABLE" if table == STANDARD else table
+        terminal.warn(f"... and {more}: lacunet check {model} {source}")
+    return changed
 
 
 def _join(

@@ -1,6 +1,7 @@
 """Pages: what is missing in a table, how good a model is, methods compared."""
 
 # mypy: implicit-reexport
+from lacunet.report._check import write_check
 from lacunet.report._compare import write_comparison
 from lacunet.report._drawing import (  # noqa: F401
     ACCENT,
@@ -20,4 +21,4 @@ from lacunet.report._fit import write_fit
 from lacunet.report._page import write_page  # noqa: F401
 from lacunet.report._profile import write_profile
 
-__all__ = ["write_comparison", "write_fit", "write_profile"]
+__all__ = ["write_check", "write_comparison", "write_fit", "write_profile"]

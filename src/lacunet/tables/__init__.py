@@ -2,6 +2,13 @@
 
 from lacunet._output import open_output
 from lacunet.tables._columns import ColumnInfo, Notice, list_notices
+from lacunet.tables._drift import (
+    Change,
+    ColumnDrift,
+    ColumnSummary,
+    Drift,
+    summarize_columns,
+)
 from lacunet.tables._file import TableFile, open_table
 from lacunet.tables._options import ReadOptions
 from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
@@ -15,7 +22,11 @@ from lacunet.tables._writing import (
 )
 
 __all__ = [
+    "Change",
+    "ColumnDrift",
     "ColumnInfo",
+    "ColumnSummary",
+    "Drift",
     "FileFormat",
     "FillCount",
     "Match",
@@ -29,6 +40,7 @@ __all__ = [
     "open_output",
     "open_table",
     "predict_rows",
+    "summarize_columns",
     "write_draws",
     "write_filled",
     "write_rows",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lacunet.exceptions import TableError
 from lacunet.tables._columns import ColumnInfo
+from lacunet.tables._drift import ColumnSummary
 from lacunet.tables._options import ReadOptions
 
 Category = str | int | float | bool
@@ -24,9 +25,9 @@ MOST_UNSEEN = 3  # kept of a column, to be named
 _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 )
-_MOST_BYTES = 2**24  # of the record, which may name all columns of a wide table
+_MOST_BYTES = 2**26  # of the record, which may name all columns of a wide table
 # Written only where there are such columns: earlier records have none of them.
-_OPTIONAL = ("day_first", "month_first", "decimal", "thousands", "censored")
+_OPTIONAL = ("day_first", "month_first", "decimal", "thousands", "censored", "training")
 _NULLABLE = ("target", "decimal", "thousands")
 
 
@@ -171,6 +172,8 @@ class ModelTable:
         The marks of numbers, if a user has named them.
     censored : mapping of str to tuple of str, default={}
         Columns with values that are known by a bound alone, and a few of the bounds.
+    training : tuple of ColumnSummary, default=()
+        What its columns looked like, by which later tables are checked.
 
     Examples
     --------
@@ -191,6 +194,7 @@ class ModelTable:
     decimal: str | None = None
     thousands: str | None = None
     censored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    training: tuple[ColumnSummary, ...] = ()
 
     @classmethod
     def of_columns(
@@ -200,6 +204,7 @@ class ModelTable:
         *,
         source: str = "",
         target: str | None = None,
+        training: Sequence[ColumnSummary] = (),
     ) -> Self:
         """Return the record of a table, by what was found in it.
 
@@ -213,6 +218,8 @@ class ModelTable:
             Name of its file.
         target : str or None, default=None
             Name of the column that is predicted.
+        training : sequence of ColumnSummary, default=()
+            What :func:`summarize_columns` returned of its rows.
 
         Returns
         -------
@@ -228,6 +235,7 @@ class ModelTable:
             options.decimal,
             options.thousands,
             {column.name: column.bounds for column in columns if column.n_censored},
+            tuple(training),
         )
 
     def options(self, given: ReadOptions) -> ReadOptions:
@@ -300,6 +308,7 @@ class ModelTable:
         if not isinstance(record, dict) or not needed <= set(record) <= set(empty):
             msg = f"expected {[*empty]}"
             raise ValueError(msg)
+        summaries = record.pop("training", [])
         for name, value in record.items():
             wanted = list if isinstance(empty[name], tuple) else type(empty[name] or "")
             lists = [*value.values()] if isinstance(value, dict) else [value]
@@ -314,7 +323,8 @@ class ModelTable:
         values: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in record.items()
         }
-        return cls(**values)
+        training = tuple(map(ColumnSummary.of_record, summaries))
+        return cls(**values, training=training)
 
 
 def _without(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
