@@ -77,9 +77,7 @@ def test_the_rows_of_training_have_not_changed():
     assert changes(TRAINING) == {}
 
 
-@pytest.mark.parametrize(
-    ("n_training", "n_rows"), [(60, 50), (60, 5000), (500, 1), (500, 400)]
-)
+@pytest.mark.parametrize(("n_training", "n_rows"), [(60, 50), (60, 5000), (500, 400)])
 def test_other_rows_of_the_same_kind_are_seldom_reported(n_training, n_rows):
     n_reported = 0
     for seed in range(200):
@@ -285,8 +283,21 @@ def test_infinite_values_and_constants_are_no_error():
     training = summarize_columns(rows, schema)
     assert training[0].edges == (1.0,)
     assert "outside" in changes(TRAINING, training=training, schema=schema)["age"]
+    assert summarize_columns(rows[:2], schema) == ()
     found = changes(rows.assign(age=np.inf), training=SUMMARY, schema=schema)
     assert found["age"]["outside"].endswith("training: inf")
+
+
+@pytest.mark.parametrize("n_common", [150, 290])
+@pytest.mark.parametrize("common", [0.0, 1.0])
+def test_numbers_with_two_values_have_a_range(common, n_common):
+    schema = Schema((SchemaColumn("x", "number"),))
+    values = [common] * n_common + [1 - common] * (300 - n_common)
+    rows = pd.DataFrame({"x": values})
+    training = summarize_columns(rows, schema)
+    for x, reported in ((50, True), (-50, True), (1.5, False), (-0.5, False)):
+        new = rows.assign(x=[x, *rows["x"][1:]])
+        assert bool(changes(new, training=training, schema=schema)) == reported
 
 
 def test_the_record_beside_a_model_has_the_summaries(tmp_path):
@@ -309,11 +320,12 @@ def test_the_record_beside_a_model_has_the_summaries(tmp_path):
         {"counts": [1]},
         {"counts": [], "edges": []},
         {"other": 1},
+        ["x"],
     ],
 )
 def test_a_damaged_summary_is_refused(tmp_path, change):
     record = json.loads(ModelTable("t.csv", "y").to_text())
-    record["training"] = [asdict(SUMMARY[0]) | change]
+    record["training"] = [change if "x" in change else asdict(SUMMARY[0]) | change]
     (tmp_path / ModelTable.FILE_NAME).write_text(json.dumps(record))
     with pytest.raises(TableError, match="damaged .*Fit again"):
         ModelTable.read(tmp_path)

@@ -46,9 +46,9 @@ def check(
     """
     from lacunet import tables
 
-    schema = tables.Schema.of_model(options.load_model(model))
     known = tables.ModelTable.read(model)
     with tables.open_table(table, known.options(reading)) as file:
+        schema = tables.Schema.of_model(options.load_model(model))
         match, name = file.match(schema), file.short_name
         drift = tables.Drift(schema, known.training, lacking=match.missing)
         unseen: dict[str, list[str]] = {}

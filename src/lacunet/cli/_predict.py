@@ -50,11 +50,12 @@ def predict(
 
     Columns are matched by name, in any order. Those that the table lacks count as
     missing in every row, and those that the model does not know are ignored, each with
-    a warning. So do, in five lines at most, columns with values outside the range of
-    training, with categories that the model has not seen, or missing far more or less
-    often; `lacunet check` has the details. With --strict nothing is written then: the
-    whole table is read once before the first prediction. The table is read in blocks:
-    it may be larger than memory. TABLE is CSV or Parquet; - is standard input.
+    a warning. At most five more lines warn of columns with values outside the range of
+    training, with categories that the model has not seen, or that are missing far more
+    or less often; `lacunet check` has the details. With --strict such a table is
+    refused and nothing is written: it is read once before the first prediction. The
+    table is read in blocks: it may be larger than memory. TABLE is CSV or Parquet; - is
+    standard input.
 
     Examples
     --------
@@ -65,16 +66,17 @@ def predict(
     """
     from lacunet import tables
 
-    fitted = options.load_model(model)
-    if not hasattr(fitted, "predict"):
-        msg = (
-            f"Got {model}, a {type(fitted).__name__}, but expected one that predicts. "
-            f"Fill tables with it: lacunet impute TABLE --model {model}."
-        )
-        raise click.ClickException(msg)
-    known, schema = tables.ModelTable.read(model), tables.Schema.of_model(fitted)
-    format = tables.FileFormat.of_name(output)
+    known, format = tables.ModelTable.read(model), tables.FileFormat.of_name(output)
+    # The table first: it is known within a moment whether it is there.
     with tables.open_table(table, known.options(reading)) as file:
+        fitted = options.load_model(model)
+        if not hasattr(fitted, "predict"):
+            msg = (
+                f"Got {model}, a {type(fitted).__name__}, but expected one that "
+                f"predicts. Fill tables with it: lacunet impute TABLE --model {model}."
+            )
+            raise click.ClickException(msg)
+        schema = tables.Schema.of_model(fitted)
         match = file.match(schema)
         ignored = [x for x in match.unknown if x not in {known.target, *keep}]
         terminal.warn_names("not in the table, so missing in every row", match.missing)

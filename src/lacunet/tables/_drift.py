@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, gammaln, kolmogorov
-from scipy.stats import hypergeom
 
 from lacunet._text import list_names, shorten, show_count, show_percent
 
@@ -29,9 +28,9 @@ _SMALL_H = 0.2
 _SMALL_OUTSIDE = 0.01  # of the values, unless some are far outside
 _SMALL_DISTANCE = 0.1  # Kolmogorov-Smirnov, or total variation of categories
 _SAMPLE = 4096  # rows for medians and distributions; everything else counts all rows
-# A single value is far outside from here on at the earliest, in distances of the end of
-# the range from the median; and the heaviest tail, in distances of a tail's begin.
-_FAR, _HEAVIEST = 5.0, 30.0
+# A single value is far outside if it is so many times as far from the median as the end
+# of the range: the heavier the tails, the more times.
+_FAR, _FARTHEST = 5.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -117,41 +116,34 @@ class ColumnSummary:
         Parameters
         ----------
         record : dict
-            As ``dataclasses.asdict`` makes it. What is no such record is a ValueError.
+            As ``dataclasses.asdict`` makes it. What is no such record is refused by a
+            ValueError or a TypeError.
 
         Returns
         -------
         ColumnSummary
         """
-        names = [field.name for field in fields(cls)]
-        if not isinstance(record, dict) or set(record) != set(names):
-            msg = f"expected columns with {names}"
-            raise ValueError(msg)
-        values: list[Any] = [record[name] for name in names]
-        name, kind, n_rows, n_missing, edges, categories, counts = values
+        if not isinstance(record, dict):
+            msg = "expected a list of summaries of columns"
+            raise TypeError(msg)
+        lists = {name: tuple(x) for name, x in record.items() if isinstance(x, list)}
+        made: Any = cls(**record | lists)
+        numbers = (made.n_rows, made.n_missing, *made.counts)
+        bins = made.categories if made.kind == "category" else made.edges
         right = (
-            isinstance(name, str)
-            and kind in get_args(_Kind)
-            and all(isinstance(each, list) for each in (edges, categories, counts))
-            and all(isinstance(each, str) for each in categories)
-            and all(isinstance(x, (int, float)) and math.isfinite(x) for x in edges)
-            and all(one < other for one, other in zip(edges, edges[1:], strict=False))
-            and all(isinstance(x, int) and x >= 0 for x in (n_rows, n_missing, *counts))
-            and len(counts) == len(categories if kind == "category" else edges) > 0
-            and n_missing + sum(counts) <= n_rows
+            isinstance(made.name, str)
+            and made.kind in get_args(_Kind)
+            and all(isinstance(each, str) for each in made.categories)
+            and all(isinstance(x, float | int) for x in made.edges)
+            and all(a < b < math.inf for a, b in pairwise((-math.inf, *made.edges)))
+            and all(isinstance(x, int) and x >= 0 for x in numbers)
+            and len(made.counts) == len(bins) > 0
+            and made.n_missing + sum(made.counts) <= made.n_rows
         )
         if not right:
-            msg = f"expected a summary of the column {name!r}"
+            msg = f"expected a summary of the column {made.name!r}"
             raise ValueError(msg)
-        return cls(
-            name,
-            kind,
-            n_rows,
-            n_missing,
-            tuple(edges),
-            tuple(categories),
-            tuple(counts),
-        )
+        return cls(**vars(made))
 
 
 def summarize_columns(
@@ -182,35 +174,28 @@ def summarize_columns(
     (('Rome', 'Bonn'), (2, 1), 1)
     """
     found = []
+    steps = np.linspace(0, 1, N_BINS + 1)
     for column in schema.columns:
-        if column.kind == "empty" or rows[column.name].isna().all():
+        values = rows[column.name].dropna()
+        if column.kind not in ("empty", "category"):
+            numbers = _numbers(values, column.kind)
+            values = numbers[np.isfinite(numbers)]
+        if column.kind == "empty" or not len(values):
             continue
         edges: list[float] = []
-        categories: list[str] = []
+        names: list[str] = []
         if column.kind == "category":
-            n_missing = int(rows[column.name].isna().sum())
-            frequent = _count_categories(rows[column.name])[:MOST_CATEGORIES]
-            categories = [name for name, _ in frequent]
-            counts = [count for _, count in frequent]
+            frequent = _count_categories(values)
+            names = [*frequent][:MOST_CATEGORIES]
+            counts = [frequent[name] for name in names]
         else:
-            numbers = _numbers(rows[column.name], column.kind)
-            numbers = numbers[np.isfinite(numbers)]
-            n_missing = len(rows) - len(numbers)
-            steps = np.linspace(0, 1, N_BINS + 1)
-            # Values that occur, so that many equal ones are a bin of their own.
-            edges = np.unique(
-                np.quantile(numbers, steps, method="inverted_cdf")
-            ).tolist()
-            counts = _count_bins(numbers, edges)[1:-1].tolist()
-        summary = ColumnSummary(
-            column.name,
-            column.kind,
-            len(rows),
-            n_missing,
-            tuple(edges),
-            tuple(categories),
-            tuple(counts),
-        )
+            # Quantiles that occur, so that many equal values are a bin of their own.
+            quantiles = np.quantile(values, steps, method="inverted_cdf")
+            edges = np.unique(quantiles).tolist()
+            counts = _count_bins(values, edges)[1:-1].tolist()
+        lists = tuple(edges), tuple(names), tuple(counts)
+        n_missing = len(rows) - len(values)
+        summary = ColumnSummary(column.name, column.kind, len(rows), n_missing, *lists)
         found.append(summary)
     return tuple(found)
 
@@ -413,19 +398,18 @@ class _NewColumn:
         if self.lacking:
             found["lacking"] = "not in the table, so missing in every row", 1.5
         elif n_rows:
+            found["outside"] = self._compare_range(n_rows - n_missing, level)
             found["categories"] = self._compare_categories(n_rows)
             found["missing"] = self._compare_missing(n_rows, level)
-            if self.training is not None and n_missing < n_rows:
-                values = self.sample[~pd.isna(self.sample)]
+            values = self.sample[~pd.isna(self.sample)]
+            if self.training is not None and len(values):
                 counts = self._count(values, self.training)
-                fractions = tuple((counts / max(1, len(values))).tolist())
-                n_observed = n_rows - n_missing
-                outside = self._compare_range(self.training, n_observed, values, level)
-                found["outside"] = outside
-                if outside is None and len(values):
-                    compare = self._compare_distribution
-                    distribution = compare(self.training, values, counts, level)
-                    found["distribution"] = distribution
+                fractions = tuple((counts / len(values)).tolist())
+                if found["outside"] is None:
+                    compare = (
+                        _compare_counts if self.kind == "category" else _compare_bins
+                    )
+                    found["distribution"] = compare(self.training, counts, level)
         changes = {what: each for what, each in found.items() if each is not None}
         return ColumnDrift(
             self.name,
@@ -444,7 +428,7 @@ class _NewColumn:
         if self.kind != "category":
             return _count_bins(values, training.edges)
         series = pd.Series(values, dtype=object)
-        counts = dict(_count_categories(series))
+        counts = _count_categories(series)
         known = [counts.get(name, 0) for name in training.categories]
         n_unseen = int((~series.isin(self.categories)).sum())
         return np.array([*known, len(values) - sum(known) - n_unseen, n_unseen])
@@ -476,29 +460,27 @@ class _NewColumn:
             return text, now
         if self.training is None:
             return None
-        before, n_before = self.training.fraction_missing, self.training.n_rows
+        before = self.training.fraction_missing
         h = 2 * abs(math.asin(math.sqrt(now)) - math.asin(math.sqrt(before)))
         if h < _SMALL_H:
             return None
-        # Fisher's exact test: all missing values as if dealt out at random.
-        n_both = self.n_missing + self.training.n_missing
-        dealt = hypergeom(n_rows + n_before, n_both, n_rows)
-        p = 2 * min(dealt.cdf(self.n_missing), dealt.sf(self.n_missing - 1))
-        if p > level:
+        from scipy.stats import fisher_exact
+
+        counts = (
+            [n_rows, self.n_missing],
+            [self.training.n_rows, self.training.n_missing],
+        )
+        if fisher_exact([[n - k, k] for n, k in counts]).pvalue > level:
             return None
         text = f"missing in {show_percent(now)} of the rows"
         return f"{text}, in training in {show_percent(before)}", abs(now - before)
 
-    def _compare_range(
-        self,
-        training: ColumnSummary,
-        n_observed: int,
-        values: np.ndarray,
-        level: float,
-    ) -> tuple[str, float] | None:
-        n_outside = self.n_below + self.n_above
-        if not n_outside:
+    def _compare_range(self, n_observed: int, level: float) -> tuple[str, float] | None:
+        training, n_outside = self.training, self.n_below + self.n_above
+        if training is None or not n_outside:
             return None
+        from scipy.special import gammaln
+
         # If new rows are like old ones: the chance that the k largest are all new.
         k, n_both = max(self.n_below, self.n_above), training.n_observed + n_observed
         log_p = gammaln([n_observed + 1, n_both - k + 1]).sum()
@@ -516,7 +498,7 @@ class _NewColumn:
             f"{_show_part(n_outside, n_observed)} {'is' if n_outside == 1 else 'are'} "
             f"outside {smallest} to {largest}, the range of training"
         )
-        power = _find_power(training, values) if self.kind == "number" else 0
+        power = _find_power(training, self.sample) if self.kind == "number" else 0
         if power:
             text += f"; they are {'larger' if power > 0 else 'smaller'} by a factor of "
             text += f"about {10 ** abs(power):,} (another unit?)"
@@ -525,41 +507,52 @@ class _NewColumn:
             return f"{text}: {low}", fraction
         return f"{text}; the new one is {low} to {high}", fraction
 
-    def _compare_distribution(
-        self,
-        training: ColumnSummary,
-        values: np.ndarray,
-        counts: np.ndarray,
-        level: float,
-    ) -> tuple[str, float] | None:
-        if self.kind == "category":
-            now = counts[:-1]  # without those that the model has not seen
-            before = np.array([*training.counts, training.n_observed])
-            before[-1] -= sum(training.counts)
-            if not now.sum():
-                return None
-            distance, p = _compare_counts(before, now)
-            most = int(abs(now / now.sum() - before / before.sum()).argmax())
-            name = [*map(repr, map(shorten, training.categories)), "another"][most]
-            fractions = now[most] / now.sum(), before[most] / before.sum()
-            text = "{} is {} of the values, in training {}"
-            text = text.format(name, *map(show_percent, fractions))
-        else:
-            reached = np.cumsum(counts)[:-1] / len(values)  # below, at, up to each edge
-            reached_before = np.cumsum([0, *training.counts]) / sum(training.counts)
-            most = int(abs(reached - reached_before).argmax())
-            distance = float(abs(reached - reached_before)[most])
-            n_both = 1 / (1 / len(values) + 1 / sum(training.counts))
-            p = float(kolmogorov(distance * math.sqrt(n_both)))
-            edge = training.show(training.edges[max(0, most - 1)])
-            text = (
-                f"{show_percent(reached[most])} of the values are "
-                f"{'at most' if most else 'below'} {edge}, in training "
-                f"{show_percent(reached_before[most])}"
-            )
-        if distance < _SMALL_DISTANCE or p > level:
-            return None
-        return text, distance / 2
+
+def _compare_counts(
+    training: ColumnSummary, counts: np.ndarray, level: float
+) -> tuple[str, float] | None:
+    """Compare the fractions of categories that the model has seen."""
+    from scipy.stats import chi2_contingency
+
+    n_rare = training.n_observed - sum(training.counts)
+    table = np.array([[*training.counts, n_rare], counts[:-1]])
+    sizes = table.sum(1, keepdims=True)
+    if not sizes.all():
+        return None
+    change = np.diff(table / sizes, axis=0)[0]
+    distance = abs(change).sum() / 2
+    # Categories that are expected less than five times are taken together.
+    rare = table.sum(0) * sizes.min() < 5 * sizes.sum()
+    tested = np.column_stack([table[:, ~rare], table[:, rare].sum(1)])
+    tested = tested[:, tested.any(0)]
+    if distance < _SMALL_DISTANCE or chi2_contingency(tested).pvalue > level:
+        return None
+    most = abs(change).argmax()
+    name = [*map(repr, map(shorten, training.categories)), "any other category"][most]
+    before, now = map(show_percent, (table / sizes)[:, most])
+    return f"{name} is {now} of the values, in training {before}", distance / 2
+
+
+def _compare_bins(
+    training: ColumnSummary, counts: np.ndarray, level: float
+) -> tuple[str, float] | None:
+    """Compare distribution functions at the edges of the bins."""
+    from scipy.special import kolmogorov
+
+    n_before, n_now = sum(training.counts), counts.sum()
+    before = np.cumsum([0, *training.counts]) / n_before  # below, at, up to each edge
+    now = np.cumsum(counts)[:-1] / n_now
+    most = int(abs(now - before).argmax())
+    distance = float(abs(now - before)[most])
+    p = kolmogorov(distance * math.sqrt(n_before * n_now / (n_before + n_now)))
+    if distance < _SMALL_DISTANCE or p > level:
+        return None
+    edge = training.show(training.edges[max(0, most - 1)])
+    text = (
+        f"{show_percent(now[most])} of the values are {'at most' if most else 'below'} "
+        f"{edge}, in training {show_percent(before[most])}"
+    )
+    return text, distance / 2
 
 
 def _find_far(
@@ -569,7 +562,7 @@ def _find_far(
 
     Tails are taken for those of a Pareto distribution, as heavy as the ends of the
     range show; most tails are lighter. The largest of all new values is then beyond
-    that with a chance of about ``level``.
+    that with a chance of about ``level``; but twenty times is always far.
     """
     center, n_before = training.quantile(0.5), training.n_observed
     ends = np.array([training.edges[0], training.edges[-1]])
@@ -577,21 +570,25 @@ def _find_far(
     inner = np.array([training.quantile(tail), training.quantile(1 - tail)])
     if ends[0] == ends[1]:  # a constant has no such measure
         return -math.inf, math.inf
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.nan_to_num((ends - center) / (inner - center), posinf=_HEAVIEST)
+    lengths, inner_lengths = abs(ends - center), abs(inner - center)
+    ratios = np.where(lengths > 0, _FARTHEST, 1)  # where most values are equal
+    np.divide(lengths, inner_lengths, out=ratios, where=inner_lengths > 0)
     inverse_index = math.log(max(ratios)) / math.log(max(2, n_before * tail))
-    odds = max(1, n_observed / n_before) / level
-    low, high = center + (ends - center) * max(_FAR, odds**inverse_index)
+    growth = max(1, n_observed / n_before)
+    times = min(max(_FAR, (growth / level) ** inverse_index), _FARTHEST * growth)
+    low, high = center + np.where(lengths, lengths, max(lengths)) * (-times, times)
     return float(low), float(high)
 
 
-def _find_power(training: ColumnSummary, values: np.ndarray) -> int:
+def _find_power(training: ColumnSummary, sample: np.ndarray) -> int:
     """Return the power of ten by which values are larger, or 0 if they would not fit.
 
     It is one if, divided by it, the median is about the same and nine in ten values
     are within the range of training.
     """
-    before, now = training.quantile(0.5), float(np.median(values))
+    values = sample[~np.isnan(sample)]
+    before = training.quantile(0.5)
+    now = float(np.median(values)) if len(values) else 0.0
     if not before or not np.isfinite(now) or now / before <= 0:
         return 0
     exact = math.log10(now / before)
@@ -599,18 +596,6 @@ def _find_power(training: ColumnSummary, values: np.ndarray) -> int:
     scaled = values / 10.0**power
     fit = (scaled >= training.edges[0]) & (scaled <= training.edges[-1])
     return power if abs(exact - power) < 0.1 and fit.mean() >= 0.9 else 0
-
-
-def _compare_counts(before: np.ndarray, now: np.ndarray) -> tuple[float, float]:
-    """Return the distance of two distributions, and the p-value of chi-squared."""
-    distance = abs(before / before.sum() - now / now.sum()).sum() / 2
-    table = np.array([before, now])
-    rare = table.sum(0) * min(table.sum(1)) / table.sum() < 5
-    table = np.column_stack([table[:, ~rare], table[:, rare].sum(1)])
-    table = table[:, table.sum(0) > 0]
-    expected = np.outer(table.sum(1), table.sum(0)) / table.sum()
-    statistic = ((table - expected) ** 2 / expected).sum()
-    return float(distance), float(chdtrc(max(1, table.shape[1] - 1), statistic))
 
 
 def _numbers(values: Any, kind: str) -> np.ndarray:
@@ -628,10 +613,9 @@ def _count_bins(values: np.ndarray, edges: Sequence[float]) -> np.ndarray:
     return np.bincount(places, minlength=len(edges) + 2)
 
 
-def _count_categories(values: Any) -> list[tuple[str, int]]:
+def _count_categories(values: Any) -> dict[str, int]:
     """Return categories as texts with their counts, the most frequent first."""
-    counts = values.value_counts()
-    return [(_label(each), int(n)) for each, n in counts.items() if n]
+    return {_label(each): int(n) for each, n in values.value_counts().items() if n}
 
 
 def _label(category: Any) -> str:
