@@ -18,11 +18,12 @@ from lacunet.report._drawing import (
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
-    from lacunet.tables import ColumnDrift
+    from lacunet.tables import ColumnDrift, ColumnSummary
 
 _MAX_CARDS = 40
 _MAX_TABLE_ROWS = 200
 _MAX_LINES = 8  # of a drawing, and those beside: outside, other or unseen
+_FRACTIONS = ("missing", "missing_in_training", "outside")
 # What is written beside the name of a column.
 _BADGES = {
     "lacking": "not in the table",
@@ -86,44 +87,27 @@ def write_check(
 def make_context(columns: "Sequence[ColumnDrift]", title: str) -> dict[str, Any]:
     """Return what the template shows."""
     changed = [column for column in columns if column.changes]
-    cards = [
-        {
-            "column": column,
-            "badge": ", ".join(_BADGES[what] for what in column.changes),
-            "texts": [
-                f"{text[0].upper()}{text[1:]}." for text in column.changes.values()
-            ],
-            "drawing": draw_column(f"column-{number}", column),
-        }
-        for number, column in enumerate(changed[:_MAX_CARDS])
-    ]
     rows = []
     for column in columns[:_MAX_TABLE_ROWS]:
-        before = column.training
-        n_values = max(1, column.n_rows - column.n_missing)
-        cells = [
-            column.name,
-            column.kind,
-            show_percent(column.fraction_missing),
-            "?" if before is None else show_percent(before.fraction_missing),
-            "?"
-            if before is None and column.kind != "category"
-            else show_percent(column.n_outside / n_values),
-            ", ".join(_BADGES[what] for what in column.changes) or "–",
-        ]
+        fractions = [column.as_dict()[key] for key in _FRACTIONS]
+        shown = ["?" if each is None else show_percent(each) for each in fractions]
+        badges = ", ".join(_BADGES[what] for what in column.changes) or "–"
+        cells = [column.name, column.kind, *shown, badges]
         rows.append({"cells": cells, "accent": bool(column.changes)})
+    summaries = [column.training for column in columns if column.training]
     return {
         "title": title,
-        "sections": ["Changed columns"] * bool(changed) + ["All columns"],
-        "n_rows": columns[0].n_rows if columns else 0,
+        "sections": ["Changed columns", "All columns"] if changed else ["All columns"],
         "columns": columns,
-        "n_training": max(
-            (c.training.n_rows for c in columns if c.training), default=0
-        ),
         "changed": changed,
-        "cards": cards,
+        "n_training": summaries[0].n_rows if summaries else 0,
+        "n_unchecked": len(columns) - len(summaries),
+        "badges": _BADGES,
+        "drawings": [
+            draw_column(f"column-{number}", column)
+            for number, column in enumerate(changed[:_MAX_CARDS])
+        ],
         "rows": rows,
-        "unchecked": [column.name for column in columns if column.training is None],
     }
 
 
@@ -131,55 +115,55 @@ def draw_column(name: str, column: "ColumnDrift") -> str:
     """Draw the distribution of a column in training and now; nothing if unknown."""
     if not column.fractions or column.training is None:
         return ""
-    lines = (
-        _list_categories(column) if column.kind == "category" else _list_bins(column)
-    )
-    names = [label for label, *_ in lines]
+    list_lines = _list_categories if column.kind == "category" else _list_bins
+    lines = list_lines(column.training, column.fractions)
     with drawing(WIDTH, 0.8 + 0.3 * len(lines)) as figure:
         axes = figure.add_subplot()
-        for y, (_, before, now, is_inside) in enumerate(lines):
+        for y, (_, before, now) in enumerate(lines):
             axes.barh(y - 0.19, before, 0.34, color=MUTED)
-            axes.barh(y + 0.19, now, 0.34, color=ACCENT if is_inside else SECOND)
+            axes.barh(y + 0.19, now, 0.34, color=ACCENT if before else SECOND)
+        names = [label for label, *_ in lines]
         finish_lines(axes, names, "fraction of the values (grey: in training)")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
         axes.set_xlim(left=0)
         return to_svg(figure, name, f"{column.name} in training and now")
 
 
-def _list_bins(column: "ColumnDrift") -> list[tuple[str, float, float, bool]]:
-    """Return bins with about as many values of training in each, and what is outside.
+def _list_bins(
+    training: "ColumnSummary", fractions: Sequence[float]
+) -> list[tuple[str, float, float]]:
+    """Return bins, of about as many values of training each, and what is outside.
 
-    Each is its name, the fractions of training and now, and whether it is in the range.
+    Each is its name and the fractions of training and now.
     """
-    assert column.training is not None
-    edges, counts = column.training.edges, column.training.counts
-    below, *inside, above = column.fractions
-    shown = [column.training.show(edge) for edge in edges]
-    lines = [(f"below {shown[0]}", 0.0, below, False)] if below else []
+    edges, counts = training.edges, training.counts
+    below, *inside, above = fractions
+    shown = [training.show(edge) for edge in edges]
+    lines = [(f"below {shown[0]}", 0.0, below)] if below else []
     start, before, now = 0, 0.0, 0.0
     for index, (count, fraction) in enumerate(zip(counts, inside, strict=True)):
         before, now = before + count / sum(counts), now + fraction
-        if before >= 1 / _MAX_LINES - 1e-9 or index == len(counts) - 1:
+        if before > 0.99 / _MAX_LINES or index == len(counts) - 1:
             # Of whole numbers, a bin up to 2 that begins above 1 has one of them.
             width = edges[index] - edges[start]
-            single = not width or (width == 1 and edges[index].is_integer())
+            single = not width or (width == 1 and edges[index] % 1 == 0)
             label = shown[index] if single else f"{shown[start]} to {shown[index]}"
-            lines.append((label, before, now, True))
+            lines.append((label, before, now))
             start, before, now = index, 0.0, 0.0
-    return [*lines, (f"above {shown[-1]}", 0.0, above, False)] if above else lines
+    return [*lines, (f"above {shown[-1]}", 0.0, above)] if above else lines
 
 
-def _list_categories(column: "ColumnDrift") -> list[tuple[str, float, float, bool]]:
+def _list_categories(
+    training: "ColumnSummary", fractions: Sequence[float]
+) -> list[tuple[str, float, float]]:
     """Return the most frequent categories, the others, and those not seen."""
-    assert column.training is not None
-    n_before = max(1, column.training.n_observed)
-    *inside, other, unseen = column.fractions
-    before = [count / n_before for count in column.training.counts]
-    every = [*zip(column.training.categories, before, inside, strict=True)]
-    most = sorted(every, key=lambda each: -max(each[1:]))[:_MAX_LINES]
-    lines = [(*each, True) for each in every if each in most]
-    rest = 1 - sum(each[1] for each in most), other + sum(inside)
-    if len(every) > len(most) or other:
-        now = rest[1] - sum(each[2] for each in most)
-        lines.append(("other categories", rest[0], now, True))
-    return [*lines, ("not seen in training", 0.0, unseen, False)] if unseen else lines
+    *inside, other, unseen = fractions
+    before = [count / training.n_observed for count in training.counts]
+    every = [*zip(training.categories, before, inside, strict=True)]
+    every.sort(key=lambda each: -max(each[1:]))
+    lines, rest = every[:_MAX_LINES], every[_MAX_LINES:]
+    if rest or other:
+        rare = 1 - sum(each[1] for each in lines)
+        now = other + sum(each[2] for each in rest)
+        lines.append(("other categories", rare, now))
+    return [*lines, ("not seen in training", 0.0, unseen)] if unseen else lines

@@ -248,14 +248,15 @@ class ColumnDrift:
         -------
         dict
         """
-        before = self.training
+        before, n_values = self.training, max(1, self.n_rows - self.n_missing)
+        is_known = before is not None or self.kind == "category"
         return {
             "column": self.name,
             "type": self.kind,
             "changes": dict(self.changes),
             "missing": self.fraction_missing,
             "missing_in_training": None if before is None else before.fraction_missing,
-            "outside": self.n_outside / max(1, self.n_rows - self.n_missing),
+            "outside": self.n_outside / n_values if is_known else None,
         }
 
 
