@@ -5,8 +5,6 @@ import pandas as pd
 import pytest
 
 from lacunet.profile import _predictability, profile_table
-from lacunet.profile._findings import find_markers, is_identifier
-from lacunet.profile._input import read_column
 
 nan = np.nan
 
@@ -128,21 +126,9 @@ def varied(n_rows=40, seed=0):
     return np.random.RandomState(seed).randn(n_rows).round(2)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([None] * 40, "at most one distinct value: 'x'.*--drop"),
-        (["k"] * 40, "at most one distinct value: 'x'"),
-        (range(40), "seem to identify rows.*'x'.*--drop"),
-        ([1, 2, 3, -999] * 10, r"may mean missing: 'x \(-999\)'.*--missing"),
-        (["a", "b", "c", "?"] * 10, r"may mean missing: 'x \(\?\)'"),
-        ([1.0, 2.0, np.inf, nan] * 10, "with infinite numbers: 'x'"),
-        ([[1], [2]] * 20, "of types that no estimator accepts: 'x'"),
-    ],
-)
-def test_odd_columns_are_reported_with_what_to_do(values, expected):
-    found = notices_of(x=list(values), other=varied())
-    assert re.search(expected, found), found
+def test_types_that_no_estimator_accepts_are_reported():
+    found = notices_of(x=[[1], [2]] * 20, other=varied())
+    assert "of types that no estimator accepts: 'x'" in found
 
 
 def test_ordinary_columns_are_not_remarked_on():
@@ -185,7 +171,7 @@ def test_rows_without_a_target_are_counted():
 def test_columns_of_one_name_are_reported():
     X = pd.DataFrame(np.column_stack([varied(), varied(seed=1)]), columns=["a", "a"])
     found = "\n".join(profile_table(X).notices)
-    assert "name that occurs again, numbered here: 'a (2)'." in found
+    assert "name that occurs again: 'a (2)'." in found
 
 
 def test_what_was_left_out_for_time_is_reported():
@@ -195,43 +181,9 @@ def test_what_was_left_out_for_time_is_reported():
     assert "tests are on 200 rows" in found
 
 
-@pytest.mark.parametrize(
-    ("values", "markers"),
-    [
-        ([1.0, 2.0, 3.0, -999.0, -999.0], ["-999"]),
-        ([1, 2, 3, 9999], ["9999"]),
-        ([0, 1, 1, -9], ["-9"]),
-        ([1.5, 2.5, -99, 99], ["-99", "99"]),
-        ([96, 97, 98, 99], []),  # not apart
-        ([0, 50, 99, 150], []),  # not at an end
-        ([1.0, 2.0, 3.0, -998.0], []),
-        ([1.0, 2.0, 3.0, 1e9], []),
-        ([-999.0, -999.0], []),  # nothing to stand apart from
-        (["a", "?", "b", "?"], ["?"]),
-        (["a", " Unknown ", "n/a"], [" Unknown ", "n/a"]),
-        (["a", "", "#N/A", "N.A."], ["", "#N/A", "N.A."]),
-        (["a", "b", "no"], []),
-        ([1, "?", 2, None], ["?"]),
-    ],
-)
-def test_values_that_may_mean_missing_are_found(values, markers):
-    assert find_markers(read_column(pd.Series(values))) == markers
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (range(100, 130), True),
-        ([3, 7, 8, *range(100, 130)], True),
-        (np.random.RandomState(0).permutation(30), True),
-        ([f"n{i}" for i in range(30)], True),
-        ([f"n{i}" for i in range(19)], False),  # too few
-        (range(19), False),
-        ([*range(30), 5], False),
-        (np.linspace(0, 1, 30), False),
-        (np.random.RandomState(0).randint(0, 10**6, 30), False),
-        ([f"n{i % 29}" for i in range(30)], False),
-    ],
-)
-def test_identifiers_are_found(values, expected):
-    assert is_identifier(read_column(pd.Series(list(values)))) is expected
+def test_notices_of_the_columns_are_reported_first():
+    X = pd.DataFrame({"a": varied(), "b": varied(seed=1)})
+    found = profile_table(X, notices=["Column 'a': use --missing 0."])
+    assert found.notices[0] == "Column 'a': use --missing 0."
+    assert found.findings[0].head == "No cell is empty or marked as missing"
+    assert profile_table(X).findings[0].head == "Nothing is missing"

@@ -1,11 +1,8 @@
 """What a profile found, in words: findings, and notices of what may be wrong."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from lacunet._text import list_names, show_count, show_p, show_percent
 from lacunet.profile._association import SIGNIFICANCE, Association
@@ -13,16 +10,7 @@ from lacunet.profile._association import SIGNIFICANCE, Association
 if TYPE_CHECKING:
     from lacunet.profile._profile import Profile, TargetProfile
 
-# Strings that often stand for a missing value.
-_MARKER = re.compile(
-    r"[-?.*#]*|#?n/?a|n\.a\.?|<na>|nan|#?null!?|none|nil|missing|unk|unkn|unknown|"
-    r"undefined|unspecified|no (data|answer|response)|don'?t know|"
-    r"not (available|known|recorded|specified)",
-    re.IGNORECASE,
-)
-_NINES = re.compile("-9+|99+")
 _MIN_EXPLAINED = 0.01  # fraction of the target: below it, it may be chance
-_MIN_ROWS_OF_IDS = 20  # fewer distinct values may be distinct by chance
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,11 @@ def make_findings(profile: "Profile") -> Iterator[Finding]:
     """Summarise a profile; all but its findings and notices must be there."""
     if not profile.n_missing:
         text = "If values may be missing at prediction, this table does not show how."
-        yield Finding("cells", "Nothing is missing", text)
+        head = "Nothing is missing"
+        if any("--missing" in notice for notice in profile.notices):
+            head = "No cell is empty or marked as missing"
+            text = "But some values may mean that, as the notices say."
+        yield Finding("cells", head, text)
         return
     n_incomplete = sum(column.n_missing > 0 for column in profile.columns)
     n_complete = profile.n_complete_rows
@@ -140,31 +132,20 @@ def _list_associations(links: Sequence[Association]) -> str:
 
 
 def make_notices(
-    profile: "Profile", table: Any, renamed: Sequence[str], n_duplicates: int
+    profile: "Profile", renamed: Sequence[str], n_duplicates: int
 ) -> Iterator[str]:
     """Report what may be wrong with a table, with what to do, and what was left out."""
     if not profile.n_rows or not profile.n_columns:
         yield f"The table has no {'rows' if profile.n_columns else 'columns'}."
         return
-    markers = {name: found for name in table if (found := find_markers(table[name]))}
-    marked = [f"{name} ({', '.join(found)})" for name, found in markers.items()]
-    constant = [c.name for c in profile.columns if c.n_distinct < 2]
-    ids = [name for name in table if is_identifier(table[name])]
-    floats = table.select_dtypes("number")
-    infinite = list(floats.columns[np.isinf(floats.to_numpy()).any(axis=0)])
-    others = [c.name for c in profile.columns if c.kind == "other"]
-    refused = [name for name in others if name not in markers]
-    drop = "Leave out what is of no use (--drop)."
-    for what, names, advice in (
-        ("of a name that occurs again, numbered here", renamed, ""),
-        ("of at most one distinct value", constant, drop),
-        ("that seem to identify rows, as no value occurs twice", ids, drop),
-        ("with infinite numbers", infinite, "Replace them by NaN, or clip them."),
-        ("of types that no estimator accepts", refused, "Convert them, or --drop."),
-        ("with values that may mean missing", marked, "If so, use --missing or NaN."),
-    ):
-        if names:
-            yield f"Columns {what}: {list_names(names)}. {advice}".rstrip()
+    others = [column.name for column in profile.columns if column.kind == "other"]
+    if renamed:
+        yield f"Columns of a name that occurs again: {list_names(renamed)}."
+    if others:
+        yield (
+            f"Columns of types that no estimator accepts: {list_names(others)}. "
+            f"Convert them, or leave them out."
+        )
     n_without = profile.target.n_missing if profile.target else 0
     for n, what in (
         (n_duplicates, "equal to earlier ones: held-out scores may be too good."),
@@ -180,35 +161,3 @@ def make_notices(
         tested.append(f"the {n_tested} columns with the most missing values")
     if tested:
         yield f"Counts are over the whole table; tests are on {' and '.join(tested)}."
-
-
-def is_identifier(column: Any) -> bool:
-    """Return whether strings all differ, or integers number the rows."""
-    seen = column.dropna()
-    if len(seen) < _MIN_ROWS_OF_IDS or not seen.is_unique or seen.dtype.kind == "M":
-        return False
-    if seen.dtype.kind != "f":
-        return True
-    if len(seen) < len(column) or not np.isfinite(seen).all() or (seen % 1).any():
-        return False
-    # They rise, or are dense.
-    return bool(seen.is_monotonic_increasing or np.ptp(seen) < 2 * len(seen))
-
-
-def find_markers(column: Any) -> list[str]:
-    """Return values that may stand for missing ones."""
-    if column.dtype.kind == "M":
-        return []
-    values = column.dropna().unique()
-    if column.dtype.kind != "f":
-        return [text for text in values if _MARKER.fullmatch(str(text).strip())]
-    # -9, -99, 99, 999, ... farther from the other values than their range.
-    found, values = [], np.sort(values)
-    for end in (0, -1):
-        while len(values) > 2 and _NINES.fullmatch(f"{values[end]:g}"):
-            others = np.delete(values, end)
-            if abs(values[end] - others[end]) <= np.ptp(others):
-                break
-            found.append(f"{values[end]:g}")
-            values = others
-    return found

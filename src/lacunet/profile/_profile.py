@@ -1,6 +1,7 @@
 """The profile of a table: what is missing, and what that depends on."""
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -172,7 +173,12 @@ class Profile:
 
 
 def profile_table(
-    X: Any, *, target: Any = None, max_rows: int = 20_000, random_state: Any = 0
+    X: Any,
+    *,
+    target: Any = None,
+    max_rows: int = 20_000,
+    random_state: Any = 0,
+    notices: Sequence[str] = (),
 ) -> Profile:
     """Find out what is missing in a table, and what that depends on.
 
@@ -192,6 +198,9 @@ def profile_table(
         Maximum number of rows that are tested.
     random_state : int, RandomState instance or None, default=0
         Seed of the sample of rows and of the folds of cross-validation.
+    notices : sequence of str, default=()
+        What is known of the columns of the table, to be reported with the rest, such as
+        :func:`lacunet.tables.list_notices` returns.
 
     Returns
     -------
@@ -285,11 +294,9 @@ def profile_table(
     )
     labels = zip(frame.columns, whole, strict=True)
     renamed = [name for label, name in labels if str(label) != name]
-    return replace(
-        profile,
-        findings=tuple(make_findings(profile)),
-        notices=tuple(make_notices(profile, table, renamed, whole.duplicated().sum())),
-    )
+    own = make_notices(profile, renamed, whole.duplicated().sum())
+    profile = replace(profile, notices=(*notices, *own))
+    return replace(profile, findings=tuple(make_findings(profile)))
 
 
 def _read_target(target: Any, labels: Any, table: Any) -> Any:
