@@ -3,18 +3,17 @@
 import dataclasses
 
 from lacunet import LacunetClassifier, LacunetRegressor
-from lacunet.evaluation import Estimate, HoldOut, TableFacts
+from lacunet.evaluation import HoldOut, TableFacts
 from lacunet.evaluation._hold_out import (
     Agreement,
     AgreementBin,
     Calibration,
     CalibrationBin,
     ClassRows,
-    ColumnLoss,
-    Importance,
     LearningStep,
     MissingBin,
 )
+from lacunet.inspection import ColumnImportance, Estimate, Importance
 from lacunet.tables import ColumnInfo
 
 EVIL = "<script>alert(1)</script>"
@@ -49,6 +48,7 @@ def make_classification(**changes):
         seconds={"lacunet": 12.5, "hgb": 0.5, "trivial": 0.001},
         max_epochs=200,
         time_limit=None,
+        timed_out=False,
         learning=tuple(LearningStep(i, 1 / i, 1.1 / i, i < 20) for i in range(1, 35)),
         calibration={
             "lacunet": Calibration(bins, 0.025, 0.03, 0.6),
@@ -58,6 +58,7 @@ def make_classification(**changes):
         mean_confidence=0.91,
         by_missing=_make_missing(),
         importance=_make_importance(),
+        conditional=_make_importance(),
         confusion=((44, 6), (6, 64)),
         never_missing=(),
         empty=(),
@@ -105,9 +106,9 @@ def _make_missing():
 
 def _make_importance():
     columns = (
-        ColumnLoss(EVIL, Estimate(0.2, 0.02)),
-        ColumnLoss("a|b", Estimate(0.01, 0.02)),
-        ColumnLoss("$c_1$", Estimate(-0.03, 0.01)),
+        ColumnImportance(EVIL, Estimate(0.2, 0.02)),
+        ColumnImportance("a|b", Estimate(0.01, 0.02)),
+        ColumnImportance("$c_1$", Estimate(-0.03, 0.01)),
     )
     return Importance(columns, 3, 120, "all columns")
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from small import classifier, fitted, frame, history_of, numbers, rbf
 
-from lacunet import IncompleteGaussianMixture, LacunetClassifier
+from lacunet import IncompleteGaussianMixture, LacunetClassifier, load
 from lacunet.nn import ExpectedLinear
 
 NAN = np.nan
@@ -407,7 +407,7 @@ def test_a_frozen_density_stays_where_em_left_it():
     assert (trained.impute(X) != few.impute(X)).any()
 
 
-def test_the_time_limit_ends_training():
+def test_the_time_limit_ends_training(tmp_path):
     X, y = numbers()
     with (
         pytest.warns(ConvergenceWarning, match="EM was cut by time_limit"),
@@ -415,6 +415,10 @@ def test_the_time_limit_ends_training():
     ):
         model = classifier(max_epochs=1000, time_limit=0.0).fit(X, y)
     assert len(model.history_) == 1
+    assert model.timed_out_
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").timed_out_
+    assert not classifier(time_limit=100.0).fit(X, y).timed_out_
 
 
 def test_em_is_whole_where_training_can_be_resumed(tmp_path):

@@ -9,16 +9,14 @@ from sklearn.metrics import accuracy_score, log_loss
 from lacunet import IncompleteGaussianMixture, LacunetClassifier
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
 from lacunet.evaluation import METRICS, hold_out, score
-from lacunet.evaluation import _hold_out as module
 from lacunet.evaluation._hold_out import (
     compare_by_missing,
     equal_bins,
     find_agreement,
     find_calibration,
-    find_importance,
 )
-from lacunet.evaluation._scores import compare_losses
 from lacunet.evaluation._target import split_rows
+from lacunet.inspection import compare_losses, importance
 
 # Fits in a moment: the model need not be good.
 QUICK = {
@@ -145,7 +143,7 @@ def test_steps_are_reported(found, steps):
         "fitting HistGradientBoosting on 72 rows",
         "fitting trivial model on 72 rows",
         "scoring on 18 held-out rows",
-        "hiding one column after the other",
+        "permuting one column after the other",
     ]
     assert set(found.seconds) == {"lacunet", "hgb", "trivial"}
     assert min(found.seconds.values()) > 0
@@ -203,14 +201,33 @@ def test_losses_by_missing_values_add_up_to_that_of_all_rows(found):
         assert total / found.n_test == pytest.approx(found.estimates[name].value)
 
 
-def test_a_column_is_lost_when_it_is_hidden_in_the_rows_held_out(found, table, parts):
+def test_columns_are_permuted_in_the_held_out_rows(found, table, parts):
     X, y = table[0].iloc[parts[1]], table[1][parts[1]]
-    assert len(found.importance.columns) == 7
-    found.model.on_unseen_missing = "use"
-    for each in found.importance.columns:
-        probabilities = found.model.predict_proba(X.assign(**{each.name: None}))
-        lost = log_loss(y, probabilities) - found.scores["lacunet"]["log_loss"]
-        assert each.lost.value == pytest.approx(lost, abs=1e-5)
+    assert found.importance == importance(
+        found.model, X, y, n_repeats=1, random_state=3
+    )
+    first = [each.name for each in found.importance.columns if each.matters][:3]
+    assert sorted(each.name for each in found.conditional.columns) == sorted(first)
+
+
+def test_a_column_that_is_seldom_missing_is_not_the_one_that_matters():
+    # A cohort: 19 values of BMI are missing, mostly of the ill; age matters.
+    rng = np.random.RandomState(0)
+    age, bmi = rng.randint(32, 71, 4240), 25.8 + 3.9 * rng.randn(4240)
+    ill = rng.rand(4240) < 1 / (1 + np.exp(2.1 - 0.08 * (age - 50)))
+    for of, n in ((ill, 10), (~ill, 9)):
+        bmi[rng.choice(np.flatnonzero(of), n, replace=False)] = np.nan
+    X = pd.DataFrame({"age": age, "BMI": bmi, "noise": rng.randn(4240)})
+    model = LacunetClassifier(
+        n_networks=2, max_epochs=15, indicator=True, random_state=0
+    )
+    found = hold_out(model, X, ill, task="classification")
+    heads = [each.head for each in found.findings]
+    assert "It relies most on 'age'" in heads
+    (missingness,) = (e for e in found.findings if e.head.startswith("Missingness of"))
+    assert missingness.head == "Missingness of 'BMI' matters"
+    assert "the probability of 'True' rises by" in missingness.text
+    assert missingness.weak
 
 
 def test_columns_never_missing_and_never_observed_are_named(table):
@@ -220,8 +237,8 @@ def test_columns_never_missing_and_never_observed_are_named(table):
         found = evaluate(X[:30], y[:30])
     assert found.never_missing == ("flag",)
     assert found.empty == ("nothing",)
-    lost = {each.name: each.lost.value for each in found.importance.columns}
-    assert lost["nothing"] == 0.0
+    values = {each.name: each.value.value for each in found.importance.columns}
+    assert values["nothing"] == 0.0
 
 
 def test_the_learning_curve_is_that_of_the_model(found):
@@ -230,7 +247,17 @@ def test_the_learning_curve_is_that_of_the_model(found):
     assert [step.valid_loss for step in found.learning] == [
         epoch.valid_loss for epoch in history
     ]
-    assert (found.max_epochs, found.time_limit) == (2, None)
+    assert (found.max_epochs, found.time_limit, found.timed_out) == (2, None, False)
+
+
+def test_training_that_was_cut_is_reported(table):
+    X, y = table
+    model = classifier(time_limit=1e-6, max_epochs=500)
+    with pytest.warns(UserWarning, match="time_limit"):
+        found = hold_out(model, X, y, task="classification")
+    assert found.timed_out
+    assert found.as_dict()["timed_out"]
+    assert any("cut by the time limit" in each.head for each in found.findings)
 
 
 def test_a_regression_has_residuals_and_no_classes(number):
@@ -417,59 +444,3 @@ def test_rows_with_as_many_missing_values_or_few_rows_are_in_one_bin():
     )
     (only,) = compare_by_missing("regression", np.arange(9), {"a": np.ones(9)})
     assert (only.fewest, only.most, only.n_rows) == (0, 8, 9)
-
-
-# --- columns
-
-
-def losses_of_frame(frame):
-    """Return losses to which the column with the number k adds k where it is hidden."""
-    hidden = frame.isna().to_numpy()
-    return 1.0 + hidden @ np.arange(frame.shape[1])
-
-
-def make_frame(n_rows, n_columns):
-    return pd.DataFrame(np.ones((n_rows, n_columns))).add_prefix("c")
-
-
-def test_all_columns_are_hidden_if_they_are_few():
-    seen = []
-
-    def losses_of(frame):
-        seen.append(frame)
-        return losses_of_frame(frame)
-
-    X = make_frame(30, 4)
-    found = find_importance("classification", losses_of, X)
-    assert [each.name for each in found.columns] == ["c3", "c2", "c1", "c0"]
-    assert [each.lost.value for each in found.columns] == [3.0, 2.0, 1.0, 0.0]
-    assert (found.n_columns, found.n_rows, found.rule) == (4, 30, "all columns")
-    assert [int(frame.isna().any().sum()) for frame in seen] == [0, 1, 1, 1, 1]
-    assert not X.isna().any(axis=None)
-
-
-def test_of_many_columns_those_that_cost_the_most_are_taken():
-    found = find_importance("classification", losses_of_frame, make_frame(300, 80))
-    assert [each.name for each in found.columns] == [f"c{k}" for k in range(79, 29, -1)]
-    assert found.n_rows == 300
-    assert found.rule.startswith("the 50 that cost the most in 100 rows, among all of")
-
-
-def test_of_very_many_columns_the_most_complete_are_tried(monkeypatch):
-    monkeypatch.setattr(module, "_CELLS_TO_CHOOSE", 100 * 80 * 60)
-    X = make_frame(300, 80)
-    X.iloc[0, 60:] = np.nan
-    found = find_importance("classification", losses_of_frame, X)
-    assert {each.name for each in found.columns} == {f"c{k}" for k in range(10, 60)}
-    assert found.rule.endswith("among the 60 most complete of 80 columns")
-    monkeypatch.setattr(module, "_CELLS_TO_CHOOSE", 0)
-    found = find_importance("classification", losses_of_frame, X)
-    assert {each.name for each in found.columns} == {f"c{k}" for k in range(50)}
-    assert found.rule == "the 50 most complete of 80 columns"
-
-
-def test_columns_are_hidden_in_fewer_rows_of_a_large_table(monkeypatch):
-    X = make_frame(2500, 3)
-    assert find_importance("regression", losses_of_frame, X).n_rows == 2000
-    monkeypatch.setattr(module, "_CELLS", 1500)
-    assert find_importance("regression", losses_of_frame, X).n_rows == 500

@@ -1,13 +1,15 @@
+import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.tree import DecisionTreeRegressor
 
 from lacunet.evaluation import METRICS, corrected_t, holm
 from lacunet.evaluation._statistics import compare_with_ours, summarize
 
-LOG_LOSS, ACCURACY, _ = METRICS["classification"]
+LOG_LOSS, _, ACCURACY = METRICS["classification"]
 ROWS = {"n_train": 30, "n_test": 10}
 
 # --- the corrected resampled t-test
@@ -146,14 +148,24 @@ VALUES = {
     "knn": [0.60, 0.63, 0.57, 0.62],
     "hgb": [0.49, 0.53, 0.47, 0.52],
 }
+FOLDS = np.split(np.arange(40), 4)
+
+
+def compare(values, metric=LOG_LOSS, **options):
+    """Compare methods whose rows have the score of their fold."""
+    rows = {
+        key: [None if each is None else np.full(10, each) for each in given]
+        for key, given in values.items()
+    }
+    return compare_with_ours(rows, FOLDS, metric, **ROWS, **options)
 
 
 @pytest.mark.parametrize(("metric", "sign"), [(LOG_LOSS, -1), (ACCURACY, 1)])
 def test_gains_are_those_of_the_corrected_test_with_holms_correction(metric, sign):
-    found = compare_with_ours(VALUES, metric, "x", **ROWS)
+    found = compare(VALUES, metric, without="x")
     assert [each.rival for each in found] == ["knn", "hgb"]
     tests = [
-        corrected_t(sign * (np.array(OURS) - VALUES[key]), n_train=30, n_test=10)
+        corrected_t(sign * (np.array(OURS) - VALUES[key]), **ROWS)
         for key in ("knn", "hgb")
     ]
     assert [each.gain for each in found] == pytest.approx([t.mean for t in tests])
@@ -162,56 +174,104 @@ def test_gains_are_those_of_the_corrected_test_with_holms_correction(metric, sig
     assert [each.p_holm for each in found] == pytest.approx(corrected)
     assert [each.different for each in found] == [True, False]
     assert {(each.metric, each.without) for each in found} == {(metric.key, "x")}
+    half = stats.t.ppf(0.975, 3) * tests[0].stderr
+    ends = tests[0].mean - half, tests[0].mean + half
+    assert (found[0].low, found[0].high) == pytest.approx(ends)
 
 
 def test_what_is_clear_alone_may_not_be_so_among_many():
     values = {"lacunet": OURS, "hgb": [0.53, 0.56, 0.50, 0.53]}
-    (alone,) = compare_with_ours(values, LOG_LOSS, **ROWS)
+    (alone,) = compare(values)
     assert alone.p < 0.05
     assert alone.different
     values |= {key: [0.5, 0.51, 0.49, 0.5] for key in ("knn", "mice", "mean", "gmm")}
-    among = compare_with_ours(values, LOG_LOSS, **ROWS)[0]
+    among = compare(values)[0]
     assert among.p == alone.p
     assert among.p_holm > 0.05
     assert not among.different
 
 
-def test_the_interval_is_that_of_the_test():
-    found = compare_with_ours(VALUES, LOG_LOSS, **ROWS)[0]
-    gains = np.array(VALUES["knn"]) - OURS
-    stderr = math.sqrt((1 / 4 + 10 / 30) * gains.var(ddof=1))
-    half = stats.t.ppf(0.975, 3) * stderr
-    assert (found.low, found.high) == pytest.approx(
-        (gains.mean() - half, gains.mean() + half)
-    )
-
-
-def test_an_interval_around_zero_has_a_width():
-    values = {"lacunet": [1.0, 2.0, 1.0, 2.0], "hgb": [2.0, 1.0, 2.0, 1.0]}
-    (found,) = compare_with_ours(values, LOG_LOSS, **ROWS)
-    assert (found.gain, found.p) == (0, 1)
-    assert found.high == -found.low > 0.5
-
-
-def test_tiny_scores_have_intervals_too():
-    values = {key: [value * 1e-13 for value in given] for key, given in VALUES.items()}
-    small = compare_with_ours(values, LOG_LOSS, **ROWS)[0]
-    large = compare_with_ours(VALUES, LOG_LOSS, **ROWS)[0]
-    assert small.low == pytest.approx(large.low * 1e-13, rel=1e-6)
-
-
 def test_equal_methods_are_not_different():
-    (found,) = compare_with_ours({"lacunet": OURS, "hgb": OURS}, LOG_LOSS, **ROWS)
+    (found,) = compare({"lacunet": OURS, "hgb": OURS}, ACCURACY)
     assert (found.gain, found.low, found.high, found.p) == (0, 0, 0, 1)
-    assert not found.different
+    assert (found.different, found.n_decided, found.n_rows) == (False, 0, 40)
 
 
 def test_folds_without_both_are_left_out():
     values = VALUES | {"knn": [0.6, None, 0.57, None], "hgb": [None, None, None, 0.5]}
-    (found,) = compare_with_ours(values, LOG_LOSS, **ROWS)
-    assert (found.rival, found.n_folds) == ("knn", 2)
+    (found,) = compare(values)
+    assert (found.rival, found.n_folds, found.n_rows) == ("knn", 2, 20)
     assert found.gain == pytest.approx((0.1 + 0.09) / 2)
 
 
 def test_without_ours_there_is_nothing_to_test():
-    assert compare_with_ours({"knn": OURS, "hgb": OURS}, LOG_LOSS, **ROWS) == []
+    assert compare({"knn": OURS, "hgb": OURS}) == []
+
+
+@pytest.mark.parametrize(("more", "n_decided"), [(0, 6), (5, 36)])
+def test_six_rows_of_three_folds_decide_nothing(more, n_decided):
+    # Two rows more are right in each of three folds: without variance over folds.
+    folds = np.split(np.arange(294), 3)
+    ours, theirs = ([np.zeros(98) for _ in folds] for _ in range(2))
+    for mine, other in zip(ours, theirs, strict=True):
+        mine[: 2 + more] = 1.0
+        other[90 : 90 + more] = 1.0
+    rows = {"lacunet": ours, "hgb": theirs}
+    (found,) = compare_with_ours(rows, folds, ACCURACY, n_train=196, n_test=98)
+    assert found.gain == pytest.approx(2 / 98)
+    assert found.p > 0.1
+    assert (found.n_decided, found.n_rows) == (n_decided, 294)
+
+
+def test_many_rows_decide():
+    rng = np.random.RandomState(0)
+    folds = np.split(rng.permutation(1000), 5)
+    theirs = [(rng.rand(200) < 0.8).astype(float) for _ in folds]
+    ours = [np.maximum(each, rng.rand(200) < 0.5) for each in theirs]
+    rows = {"lacunet": ours, "hgb": theirs}
+    (found,) = compare_with_ours(rows, folds, ACCURACY, n_train=800, n_test=200)
+    assert found.p < 0.01
+    assert found.n_decided == (np.concatenate(ours) > np.concatenate(theirs)).sum()
+
+
+def test_repeats_bring_no_new_rows():
+    rng = np.random.RandomState(0)
+    gains = rng.randn(40) + 0.3
+    once = [np.split(np.arange(40), 2), np.split(gains, 2)]
+    (first,) = compare_with_ours(
+        {"lacunet": [-each for each in once[1]], "hgb": [np.zeros(20)] * 2},
+        once[0],
+        LOG_LOSS,
+        n_train=1,
+        n_test=1e-9,
+    )
+    assert first.n_rows == 40
+    least = gains.std(ddof=1) / np.sqrt(40)
+    (again,) = compare_with_ours(
+        {"lacunet": [-gains] * 9, "hgb": [np.zeros(40)] * 9},
+        [np.arange(40)] * 9,
+        LOG_LOSS,
+        n_train=1,
+        n_test=1e-9,
+    )
+    half = stats.t.ppf(0.975, 8) * least
+    assert again.high - again.gain == pytest.approx(half)
+
+
+def test_methods_that_are_as_good_are_seldom_different():
+    # Trees of five columns each, which are worth the same.
+    n_rows, n_runs, folds = 60, 200, np.split(np.arange(60), 5)
+    rng, n_different = np.random.RandomState(0), 0
+    for _ in range(n_runs):
+        X = rng.randn(n_rows, 10)
+        y = X.sum(1) + rng.randn(n_rows)
+        rows = {"lacunet": [], "hgb": []}
+        for test, (name, part) in itertools.product(
+            folds, (("lacunet", X[:, :5]), ("hgb", X[:, 5:]))
+        ):
+            train = np.setdiff1d(np.arange(n_rows), test)
+            tree = DecisionTreeRegressor(random_state=0).fit(part[train], y[train])
+            rows[name].append((y[test] - tree.predict(part[test])) ** 2)
+        (found,) = compare_with_ours(rows, folds, LOG_LOSS, n_train=48, n_test=12)
+        n_different += found.different
+    assert n_different / n_runs <= 0.07

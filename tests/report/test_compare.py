@@ -266,7 +266,7 @@ def test_asterisks_are_explained_where_they_are(words, write):
 
 def test_single_folds_are_shown(found, context):
     made = context(found)
-    assert list(made["folds"]) == ["Log-loss", "Accuracy", "AUC"]
+    assert list(made["folds"]) == ["Log-loss", "AUC", "Accuracy"]
     assert texts(made["folds"]["Log-loss"][3])[1:] == ["0.300", "–", "0.300", "0.300"]
     assert made["fold_names"][-1] == "fold 4"
     repeated = context(replace(found, n_folds=2, n_repeats=2))
@@ -275,7 +275,7 @@ def test_single_folds_are_shown(found, context):
 
 def test_tests_are_given_for_every_score(found, context):
     tests = context(found)["tests"]
-    assert list(tests) == ["Log-loss", "Accuracy", "AUC"]
+    assert list(tests) == ["Log-loss", "AUC", "Accuracy"]
     rows = {row[0]: texts(row) for row in tests["Log-loss"]}
     assert list(rows) == ["k-nn", "HistGradientBoosting", "mice"]
     p, p_holm = map(float, rows["mice"][2:])

@@ -9,14 +9,13 @@ import small
 from held_out import EVIL, make_classification, make_facts, make_regression
 from sklearn.metrics import roc_auc_score
 
-from lacunet.evaluation import Estimate, hold_out
+from lacunet.evaluation import hold_out
 from lacunet.evaluation._hold_out import (
     ClassRows,
-    ColumnLoss,
-    Importance,
     LearningStep,
     MissingBin,
 )
+from lacunet.inspection import ColumnImportance, Estimate, Importance
 from lacunet.report import _fit, _page, write_fit
 from lacunet.report._fit import (
     count_by_threshold,
@@ -189,7 +188,7 @@ def test_the_best_of_each_score_is_bold_and_leads_have_a_tone(found, write):
     ours, rival, trivial = (cells_of(html, name) for name in found.titles.values())
     assert ["<b>" in each for each in ours] == [True, True, True, False, False]
     assert not any("<b>" in each for each in rival)
-    assert texts_of(ours) == ["0.300 ± 0.030", "0.900", "0.950", "–", "12 s"]
+    assert texts_of(ours) == ["0.300 ± 0.030", "0.950", "0.900", "–", "12 s"]
     assert texts_of(rival)[3] == "−0.100 ± 0.020"
     assert texts_of(trivial)[3] == "+0.380 ± 0.030"
     assert 'class="worse"' in rival[3]
@@ -200,7 +199,7 @@ def test_the_best_of_each_score_is_bold_and_leads_have_a_tone(found, write):
 def test_scores_without_a_value_are_dashes_and_never_bold(found, write):
     scores = {name: {**each, "auc": None} for name, each in found.scores.items()}
     html = write(dataclasses.replace(found, scores=scores))
-    cells = [cells_of(html, name)[2] for name in found.titles.values()]
+    cells = [cells_of(html, name)[1] for name in found.titles.values()]
     assert texts_of(cells) == ["–"] * 3
     assert not any("<b>" in each for each in cells)
 
@@ -241,7 +240,7 @@ def test_of_very_many_columns_the_first_are_drawn(write, monkeypatch):
     monkeypatch.setattr(
         _fit, "draw_importance", lambda each, _: shown.extend(each) or ""
     )
-    columns = tuple(ColumnLoss(f"c{i}", Estimate(0.1, 0.01)) for i in range(40))
+    columns = tuple(ColumnImportance(f"c{i}", Estimate(0.1, 0.01)) for i in range(40))
     rule = "the 50 that cost the most"
     html = write(make_classification(importance=Importance(columns, 999, 120, rule)))
     assert [name for name, *_ in shown] == [f"c{i}" for i in range(25)]
@@ -353,12 +352,16 @@ def test_a_class_without_held_out_rows_has_no_curve(found):
     assert draw_curves(lonely) == []
 
 
-def test_the_importance_of_missingness_has_a_column_of_its_own(write, monkeypatch):
-    assert "of its missingness" not in write(make_classification())
-    known = [("a", Estimate(0.2, 0.1), Estimate(0.1, 0.05))]
-    known.append(("b", Estimate(0.1, 0.1), None))  # never missing
-    monkeypatch.setattr(_fit, "_list_importance", lambda _: known)
-    html = write(make_classification())
+def test_the_importance_of_missingness_has_a_column_of_its_own(write):
+    columns = (
+        ColumnImportance("a", Estimate(0.2, 0.1)),
+        ColumnImportance("b", Estimate(0.1, 0.1)),  # never missing
+    )
+    made = make_classification(importance=Importance(columns, 2, 120, "all"))
+    assert "of its missingness" not in write(made)
+    first = dataclasses.replace(columns[0], missingness=Estimate(0.1, 0.05))
+    known = Importance((first, columns[1]), 2, 120, "all")
+    html = write(make_classification(importance=known))
     assert "of its missingness" in html
     assert texts_of(cells_of(html, "a")) == ["0.200 ± 0.100", "0.100 ± 0.050"]
     assert texts_of(cells_of(html, "b")) == ["0.100 ± 0.100", "–"]

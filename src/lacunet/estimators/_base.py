@@ -313,6 +313,7 @@ class NetworkEstimator(DensityEstimator):
 
     module_: ViewEnsemble
     history_: list[Epoch]
+    timed_out_: bool
     _fitted_body: BodyShape
     _seed: int | None
 
@@ -329,6 +330,7 @@ class NetworkEstimator(DensityEstimator):
             "branches": [view.shape.to_state() for view in self.module_],
             "body": pack_parameters(asdict(self._fitted_body)),
             "history": [list(record) for record in self.history_],
+            "timed_out": self.timed_out_,
             "seed": getattr(self, "_seed", None),
             "most_missing": self._most_missing,
         }
@@ -340,6 +342,7 @@ class NetworkEstimator(DensityEstimator):
         self.module_ = ViewEnsemble.from_shapes(shapes, self._fitted_body)
         self.density_ = next(iter(self.module_)).density
         self.history_ = [Epoch(*record) for record in content["history"]]
+        self.timed_out_ = bool(content.get("timed_out", False))
         self._seed = content.get("seed")
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
@@ -390,9 +393,10 @@ class NetworkEstimator(DensityEstimator):
                 with closing(Watch(until, verbose=bool(self.verbose))) as watch:
                     module = build_views(setting, samples, unlabelled, watch)
                 self._initialise(module, samples, setting.seeds(5))
+            rest = setting.after(time.monotonic() - began)
             history = fit_views(
                 module,
-                setting.after(time.monotonic() - began),
+                rest,
                 samples,
                 valid=validation,
                 unlabelled=unlabelled,
@@ -402,6 +406,9 @@ class NetworkEstimator(DensityEstimator):
         self._fitted_body = setting.body
         self._seed = setting.seed
         self.history_ = history
+        limit = rest.parameters["time_limit"]
+        took = history[-1].seconds if history else 0.0
+        self.timed_out_ = limit is not None and took >= limit
         self.module_ = module
         self.density_ = next(iter(module)).density
         return self

@@ -125,6 +125,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         The density of the encoded table, numbers as they are.
     history_ : list of Epoch
         Epoch, training and validation loss, seconds.
+    timed_out_ : bool
+        Whether ``time_limit`` cut the training.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -11,7 +11,6 @@ from lacunet.evaluation._comparison import (
 )
 from lacunet.evaluation._hold_out import HoldOut, hold_out
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
-from lacunet.evaluation._scores import Estimate as Estimate
 from lacunet.evaluation._scores import choose_format as choose_format
 from lacunet.evaluation._statistics import (
     Against,

@@ -2,15 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from lacunet._text import show_count, show_percent, show_score
 from lacunet.evaluation._hold_out import HoldOut
 from lacunet.evaluation._target import TableFacts
-
-_MOST_COLUMNS = 500  # listed
-_MOST_CLASSES = 100
 
 
 def describe_model(
@@ -52,21 +51,15 @@ def describe_model(
     >>> card.splitlines()[0], "| age | number | 0 | 0% |" in card
     ('# Model card: pay', True)
     """
-    target, file = escape(table.target), escape(table.name)
-    n_classes, n_inputs = len(found.classes), len(table.inputs)
-    what = "a number" if found.task == "regression" else f"one of {n_classes:,} classes"
+    n_classes = len(found.classes)
     classes = [
         (escape(str(each.name)), f"{each.n_train:,}", f"{each.n_test:,}")
-        for each in found.classes[:_MOST_CLASSES]
+        for each in found.classes
     ]
     columns = [
-        (
-            escape(each.name),
-            each.kind,
-            f"{each.n_missing:,}",
-            escape(show_percent(table.fraction_missing(each))),
-        )
-        for each in table.inputs[:_MOST_COLUMNS]
+        (escape(e.name), e.kind, f"{e.n_missing:,}", escape(show_percent(fraction)))
+        for e in table.inputs
+        for fraction in [table.fraction_missing(e)]
     ]
     scores = [
         (
@@ -80,14 +73,6 @@ def describe_model(
         (f"`{name}`", f"**{escape(value)}**" if chosen else escape(value))
         for name, value, chosen in list_parameters(found.model)
     ]
-    n_used = found.n_train + (found.n_test if refitted else 0)
-    unlabelled = ", to which its density was fitted, too" if found.n_unlabelled else ""
-    again = (
-        " This model was then trained once more, on all of them: its own scores are "
-        "unknown, but should not be worse."
-        if refitted
-        else ""
-    )
     weak, fine = (
         "\n".join(
             f"- **{escape(each.head)}.** {escape(each.text)}"
@@ -96,53 +81,39 @@ def describe_model(
         )
         for is_weak in (True, False)
     )
-    versions = escape(", ".join(f"{k} {v}" for k, v in found.versions.items()))
-    text = f"""\
-# Model card: {target}
-
-It predicts **{target}**, {what}, from {show_count(found.n_columns, "column")} of a \
-table such as **{file}**. Values may be missing in any of them, and are not filled in. \
-It is a `{type(found.model).__name__}` of lacunet.
-
-{_list(("class", "training rows", "held-out rows"), classes, n_classes)}
-
-## Training data
-
-**{file}** has {show_count(table.n_rows, "row")}, {table.n_unlabelled:,} of them \
-without a target{unlabelled}. The model was trained on {show_count(n_used, "row")} \
-with a target.
-
-{_list(("column", "kind", "missing", "missing (%)"), columns, n_inputs)}
-
-## Evaluation
-
-{show_count(found.n_test, "row")} were held out at random (seed {found.random_state}), \
-and the models below were fitted on the other {found.n_train:,}.{again}
-
-{make_table(("model", *(metric.title for metric in found.metrics)), scores)}
-
-{fine}
-
-## Known weaknesses
-
-{weak or "The held-out rows show none. That does not mean there is none."}
-
-Columns that the model relies on need not be the cause of anything, and rows that come \
-about in another way than these may be predicted worse.
-
-## Parameters and versions
-
-{make_table(("parameter", "value"), parameters)}
-
-Values in bold differ from the defaults. Made on {escape(date)} with {versions}.
-"""
+    again = (
+        " This model was then trained once more, on all of them: its own scores are "
+        "unknown, but should not be worse."
+    )
+    template = Template((files("lacunet.evaluation") / "card.md").read_text("utf-8"))
+    text = template.substitute(
+        target=escape(table.target),
+        what=f"one of {n_classes:,} classes" if n_classes else "a number",
+        n_columns=show_count(found.n_columns, "column"),
+        file=escape(table.name),
+        model=type(found.model).__name__,
+        classes=make_table("class|training rows|held-out rows", classes, 100),
+        n_rows=show_count(table.n_rows, "row"),
+        n_unlabelled=f"{table.n_unlabelled:,}",
+        used_unlabelled=", to which its density was fitted, too"
+        * bool(found.n_unlabelled),
+        n_used=show_count(found.n_train + refitted * found.n_test, "row"),
+        columns=make_table("column|kind|missing|missing (%)", columns, 500),
+        n_test=show_count(found.n_test, "row"),
+        seed=found.random_state,
+        n_train=f"{found.n_train:,}",
+        again=again * refitted,
+        scores=make_table(
+            "|".join(["model", *(m.title for m in found.metrics)]), scores
+        ),
+        findings=fine,
+        weaknesses=weak
+        or "The held-out rows show none. That does not mean there is none.",
+        parameters=make_table("parameter|value", parameters),
+        date=escape(date),
+        versions=escape(", ".join(f"{k} {v}" for k, v in found.versions.items())),
+    )
     return re.sub(r"\n{3,}", "\n\n", text)  # where there is nothing to list
-
-
-def _list(titles: Sequence[str], rows: Sequence[Sequence[str]], n_all: int) -> str:
-    """Return a table, and how many rows were cut off; nothing if there are none."""
-    more = f"\n\nAnd {n_all - len(rows):,} more." if n_all > len(rows) else ""
-    return f"{make_table(titles, rows)}{more}" if rows else ""
 
 
 def list_parameters(model: Any) -> Iterator[tuple[str, str, bool]]:
@@ -172,7 +143,13 @@ def escape(text: str) -> str:
     return " ".join(re.sub(special, r"\\\1", marked).split())
 
 
-def make_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of escaped cells as a table of Markdown."""
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def make_table(
+    titles: str, rows: Sequence[Sequence[str]], most: int | None = None
+) -> str:
+    """Return rows of escaped cells as a table of Markdown, cut after the first few."""
+    if not rows:
+        return ""
+    heads = titles.split("|")
+    lines = [heads, ["---"] * len(heads), *rows[:most]]
+    more = f"\n\nAnd {len(rows) - most:,} more." if most and len(rows) > most else ""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + more

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
@@ -26,14 +26,13 @@ from lacunet._validation import check_choice, check_positive_int
 from lacunet._versions import find_versions
 from lacunet.baselines import METHODS, TableNumbers, set_nested
 from lacunet.evaluation._findings import Finding, describe_comparison
-from lacunet.evaluation._hold_out import hide_column
 from lacunet.evaluation._scores import (
     METRICS,
-    Estimate,
     Metric,
+    RowScores,
     choose_format,
     predict,
-    score,
+    row_scores,
     trivial_model,
 )
 from lacunet.evaluation._statistics import (
@@ -45,6 +44,7 @@ from lacunet.evaluation._statistics import (
 )
 from lacunet.evaluation._target import Task, check_table
 from lacunet.exceptions import LacunetError
+from lacunet.inspection import Estimate
 
 COMPARED = (
     "lacunet",
@@ -136,9 +136,9 @@ def compare_methods(
     if task == "classification":
         labels, values = np.unique(values, return_inverse=True)
         classes = tuple(str(each) for each in labels.tolist())
-    counts = {"n_folds": n_folds, "n_repeats": n_repeats, "n_jobs": n_jobs}
-    for name, number in counts.items():
-        check_positive_int(number, name)
+    check_positive_int(n_repeats, "n_repeats")
+    check_positive_int(n_jobs, "n_jobs")
+    check_positive_int(n_folds, "n_folds")
     if n_folds < 2:
         msg = f"Got n_folds={n_folds}, but expected at least 2."
         raise ValueError(msg)
@@ -146,16 +146,13 @@ def compare_methods(
         if isinstance(given, str):
             msg = f"Got {name}={given!r}, but expected a list: [{given!r}]."
             raise TypeError(msg)
+    hidden = tuple(dict.fromkeys(drop_at_test))
+    if absent := [column for column in hidden if column not in X.columns]:
+        names = list_names([str(each) for each in X.columns])
+        msg = f"Got drop_at_test={absent}, but expected columns of X: {names}."
+        raise ValueError(msg)
     notes: list[str] = []
     chosen = _choose_methods(methods, task, notes)
-    hidden = tuple(dict.fromkeys(drop_at_test))
-    for column in hidden:
-        if column not in X.columns:
-            names = list_names([str(each) for each in X.columns])
-            msg = (
-                f"Got drop_at_test with {column!r}, but expected columns of X: {names}."
-            )
-            raise ValueError(msg)
     n_folds, stratified = _choose_folds(values, classes, n_folds, notes)
     n_nearest = _limit_columns(X, chosen, notes)
     if always := [column for column in hidden if X[column].notna().all()]:
@@ -285,8 +282,6 @@ class Comparison:
         What was done otherwise than asked, and what failed.
     versions : mapping of str to str
         Of the packages that took part.
-    findings : tuple of Finding
-        What follows from the numbers, in sentences.
     """
 
     task: Task
@@ -307,7 +302,11 @@ class Comparison:
     tests: tuple[Against, ...]
     notes: tuple[str, ...]
     versions: Mapping[str, str]
-    findings: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What follows from the numbers, in sentences."""
+        return tuple(describe_comparison(self))
 
     @property
     def ours(self) -> MethodResult | None:
@@ -380,8 +379,8 @@ class Comparison:
         -------
         list of Against
         """
-        wanted = (metric.key, without)
-        return [each for each in self.tests if (each.metric, each.without) == wanted]
+        asked = (metric.key, without)
+        return [each for each in self.tests if (each.metric, each.without) == asked]
 
     def score_format(self, metric: Metric, without: str | None = None) -> str:
         """Return the format of Python in which all values of a metric are shown."""
@@ -390,7 +389,8 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as lists, dicts, strings and numbers, for JSON."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        everything = {**asdict(self), "findings": [asdict(e) for e in self.findings]}
+        plain: dict[str, Any] = json.loads(json.dumps(everything, allow_nan=False))
         return plain
 
 
@@ -457,8 +457,6 @@ def _limit_columns(
 
 # --- one method on one fold
 
-Scores = Mapping[str, float | None]
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -478,7 +476,7 @@ class Outcome:
 
     method: str
     fold: int
-    scores: Mapping[str | None, Scores]
+    scores: Mapping[str | None, RowScores]
     failures: Mapping[str | None, str]
     seconds: float | None
     warnings: tuple[str, ...] = ()
@@ -493,7 +491,7 @@ def _run_fold(
     seed: int,
 ) -> Outcome:
     """Fit a method to the training rows of a fold, and score it on the test rows."""
-    scores: dict[str | None, Scores] = {}
+    scores: dict[str | None, RowScores] = {}
     failures: dict[str | None, str] = {}
     messages: list[str] = []
     seconds = None
@@ -509,18 +507,23 @@ def _run_fold(
         with warnings.catch_warnings(action="ignore"):  # a column is empty on purpose
             for column in problem.drop_at_test if None in scores else ():
                 with _record_failure(failures, column):
-                    hidden = hide_column(X, X.columns.get_loc(column))
+                    hidden = X.copy(deep=False)
+                    hidden[column] = np.nan
                     scores[column] = _score(problem, model, hidden, y)
     return Outcome(method, fold, scores, failures, seconds, tuple(messages))
 
 
-def _score(problem: Problem, model: Any, X: Any, y: np.ndarray) -> Scores:
+def _score(problem: Problem, model: Any, X: Any, y: np.ndarray) -> RowScores:
     classes = np.arange(len(problem.classes))
-    found = score(problem.task, y, predict(model, X, classes), classes)
-    if not np.isfinite([each for each in found.values() if each is not None]).all():
-        msg = f"Got scores {found}, but expected finite numbers."
+    found = row_scores(problem.task, y, predict(model, X, classes))
+    if not all(np.isfinite(_mean(each) or 0.0) for each in found.values()):
+        msg = "Got scores that are not finite, but expected finite numbers."
         raise ValueError(msg)
     return found
+
+
+def _mean(rows: np.ndarray | None) -> float | None:
+    return None if rows is None else float(rows.mean())
 
 
 @contextmanager
@@ -577,7 +580,8 @@ def _run_all(
             warnings.filterwarnings("ignore", module="joblib")
             for done, each in enumerate(results, start=1):
                 if on_fold is not None:
-                    scores = each.scores.get(None, {})
+                    rows = each.scores.get(None, {})
+                    scores = {key: _mean(values) for key, values in rows.items()}
                     on_fold(done, len(jobs), each.method, each.fold, scores)
                 yield each
     except BrokenProcessPool as error:
@@ -599,65 +603,67 @@ def gather(
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Summarize what the methods did on all folds, and test lacunet against them."""
-    metrics, columns = METRICS[problem.task], (None, *problem.drop_at_test)
-    n_rows, n_folds = len(problem.X), len(splits) // n_repeats
+    X, y, metrics = problem.X, problem.y, METRICS[problem.task]
+    n_rows, n_folds = len(X), len(splits) // n_repeats
     n_train, n_test = round(n_rows * (n_folds - 1) / n_folds), round(n_rows / n_folds)
-    summaries: dict[tuple[str | None, str], dict[str, Summary]] = {}
-    tests: list[Against] = []
-    for column, metric in itertools.product(columns, metrics):
-        values = {
-            method: [each.scores.get(column, {}).get(metric.key) for each in done]
-            for method, done in outcomes.items()
-        }
-        summaries[column, metric.key] = summarize(values, metric, n_repeats)
-        tests += compare_with_ours(
-            values, metric, column, n_train=n_train, n_test=n_test
-        )
-    y, dummy = problem.y, trivial_model(problem.task)
-    trivial = [
+    dummy = trivial_model(problem.task)
+    constant = [
         _score(problem, dummy.fit(train, y[train]), test, y[test])
         for train, test in splits
     ]
-
-    results = []
-    for method, done in outcomes.items():
-        scores = {
-            column: {each.key: summaries[column, each.key][method] for each in metrics}
-            for column in columns
+    trivial: dict[str, Summary] = {}
+    scores: dict[str, dict[str | None, dict[str, Summary]]]
+    scores = {method: {} for method in outcomes}
+    tests: list[Against] = []
+    for column, metric in itertools.product((None, *problem.drop_at_test), metrics):
+        rows = {
+            method: [each.scores.get(column, {}).get(metric.key) for each in done]
+            for method, done in outcomes.items()
         }
+        values = {method: list(map(_mean, each)) for method, each in rows.items()}
+        for method, summary in summarize(values, metric, n_repeats).items():
+            scores[method].setdefault(column, {})[metric.key] = summary
+        of_constant = [_mean(each[metric.key]) for each in constant]
+        trivial |= {metric.key: summarize({"": of_constant}, metric, n_repeats)[""]}
+        of_folds = [test for _, test in splits]
+        tests += compare_with_ours(
+            rows, of_folds, metric, column, n_train=n_train, n_test=n_test
+        )
+    results, failed = [], []
+    for method, done in outcomes.items():
         seconds = [each.seconds for each in done if each.seconds is not None]
-        messages = [text for each in done for text in each.warnings]
         failures = [
             Failure(each.fold, column, why)
             for each in done
             for column, why in each.failures.items()
         ]
+        if failures:
+            failed.append(
+                f"{METHODS[method].title} failed on {len({e.fold for e in failures})} "
+                f"of {len(splits)} folds: {failures[0].why}"
+            )
         results.append(
             MethodResult(
                 key=method,
                 title=METHODS[method].title,
-                scores=scores[None],
-                without={column: scores[column] for column in problem.drop_at_test},
+                scores=scores[method][None],
+                without={c: scores[method][c] for c in problem.drop_at_test},
                 seconds_by_fold=tuple(each.seconds for each in done),
                 seconds=median(seconds) if seconds else None,
                 failures=tuple(failures),
-                warnings=tuple(dict.fromkeys(messages)),
+                warnings=tuple(
+                    dict.fromkeys(w for each in done for w in each.warnings)
+                ),
             )
         )
-    failed = [
-        f"{each.title} failed on {len({one.fold for one in each.failures})} of "
-        f"{len(splits)} folds: {each.failures[0].why}"
-        for each in results
-        if each.failures
-    ]
     packages = [name for key in outcomes if (name := METHODS[key].package)]
     packages += ["xgboost-cpu"] if "xgboost" in packages else []
-    found = Comparison(
+    return Comparison(
         task=problem.task,
         metrics=metrics,
         n_rows=n_rows,
-        n_columns=problem.X.shape[1],
-        fraction_missing=float(problem.X.isna().to_numpy().mean()),
+        n_columns=X.shape[1],
+        fraction_missing=float(X.isna().to_numpy().mean()),
         classes=problem.classes,
         n_folds=n_folds,
         n_repeats=n_repeats,
@@ -667,14 +673,8 @@ def gather(
         seed=seed,
         drop_at_test=problem.drop_at_test,
         methods=tuple(results),
-        trivial={
-            metric.key: summarize(
-                {"trivial": [each[metric.key] for each in trivial]}, metric, n_repeats
-            )["trivial"]
-            for metric in metrics
-        },
+        trivial=trivial,
         tests=tuple(tests),
         notes=(*notes, *failed),
         versions=find_versions(["scipy", *packages]),
     )
-    return replace(found, findings=tuple(describe_comparison(found)))

@@ -15,8 +15,9 @@ from lacunet._text import (
     show_score,
     show_seconds,
 )
-from lacunet.evaluation._scores import Estimate, Metric
+from lacunet.evaluation._scores import Metric
 from lacunet.evaluation._statistics import ALPHA, Against
+from lacunet.inspection import Estimate
 
 if TYPE_CHECKING:
     from lacunet.evaluation._comparison import Comparison
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 _FEW_TEST_ROWS = 100
 _FEW_CLASS_ROWS = 10
 _SOME_ROWS = 5  # of a class, to report how often it is recognised
-_LISTED = 3  # columns or methods in a sentence
+_LISTED = 3  # columns, classes or methods in a sentence
 _LONG = 1.5  # this many times as long as the fastest is worth mentioning
+# A mean shift of predictions that is worth mentioning: of numbers, as a fraction of the
+# RMSE of a constant prediction.
+_SHIFT_OF_PROBABILITY, _SHIFT = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -58,103 +62,113 @@ class Finding:
 
 def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
     """Yield how good a model is, what it relies on and where it is weak."""
-    yield from _describe_scores(found)
-    if found.task == "classification":
-        yield _describe_calibration(found)
-    yield _describe_columns(found)
-    few, many = found.by_missing[0], found.by_missing[-1]
-    least, most = few.losses["lacunet"], many.losses["lacunet"]
-    if most.value - least.value > 2 * math.hypot(least.error or 0.0, most.error or 0.0):
-        text = (
-            f"{found.metrics[0].heading} {least.show(found.score_format)} in rows with "
-            f"{few.label} missing values, {most.show(found.score_format)} in rows with "
-            f"{many.label}."
-        )
-        head = "Rows with more missing values are harder"
-        yield Finding("missing", head, text, weak=True)
-    yield from _describe_classes(found)
-    if found.never_missing:
-        text = (
-            f"{list_names(found.never_missing)}. If they are missing later, for a "
-            f"reason, the model cannot know what that means."
-        )
-        n_columns = show_count(len(found.never_missing), "column")
-        head = f"Never missing in training: {n_columns}"
-        yield Finding("columns", head, text, weak=True)
-    yield from _describe_training(found)
+    classifies = found.task == "classification"
+    yield _describe_scores(found)
+    if classifies:
+        yield from _describe_classes(found)
 
-
-def _describe_scores(found: "HoldOut") -> Iterator[Finding]:
-    """Compare the model with the trivial one, and with HistGradientBoosting."""
-    form, scores = found.score_format, found.scores["lacunet"]
-    ours, its, trivial = (found.estimates[name] for name in found.titles)
-    if found.task == "classification":
-        head = f"Accuracy {show_percent(scores['accuracy'] or 0.0)}"
-        constant = "the class frequencies"
-    else:
-        explained = max(scores["r2"] or 0.0, 0.0)
-        head, constant = (
-            f"Explains {show_percent(explained)} of the variance",
-            "the mean",
-        )
-    head += f" on {show_count(found.n_test, 'held-out row')}"
-    lead = found.leads["trivial"]
-    weak = not (lead.is_sure and lead.value > 0)
-    if weak:
-        head += f", not clearly better than predicting {constant}"
-    text = (
-        f"{found.metrics[0].heading} {ours.show(form)}; predicting {constant} for "
-        f"every row gives {show_score(trivial.value, form)}."
+    form, rival, lead = found.score_format, found.titles["hgb"], found.leads["hgb"]
+    ours, its = (
+        show_score(found.estimates[name].value, form) for name in ("lacunet", "hgb")
     )
-    yield Finding("scores", head, text, weak)
-
-    lead, rival = found.leads["hgb"], found.titles["hgb"]
-    head = f"{rival} is better" if lead.value < 0 else f"Better than {rival}"
-    if not lead.is_sure:
-        head = f"Neither clearly better nor worse than {rival}"
-    text = (
-        f"{found.metrics[0].heading} {show_score(ours.value, form)} against "
-        f"{show_score(its.value, form)}. The difference, paired by row, is "
-        f"{Estimate(abs(lead.value), lead.error).show(form)}."
+    clear = lead.is_sure and ours != its
+    head = f"Better than {rival}" if lead.value > 0 else f"{rival} is better"
+    yield Finding(
+        "scores",
+        head if clear else f"Neither clearly better nor worse than {rival}",
+        f"{found.metrics[0].heading} {ours} against {its}. The difference, paired by "
+        f"row, is {Estimate(abs(lead.value), lead.error).show(form)}.",
+        weak=clear and lead.value < 0,
     )
-    yield Finding("scores", head, text, weak=lead.is_sure and lead.value < 0)
     if found.n_test < _FEW_TEST_ROWS:
         text = "Cross-validation is more precise: lacunet compare."
         yield Finding("scores", "Few held-out rows", text, weak=True)
+    if classifies:
+        yield _describe_calibration(found)
+    yield _describe_values(found)
+    yield from _describe_missingness(found)
+
+    few, many = found.by_missing[0], found.by_missing[-1]
+    least, most = few.losses["lacunet"], many.losses["lacunet"]
+    if most.value - least.value > 2 * math.hypot(least.error or 0.0, most.error or 0.0):
+        yield Finding(
+            "missing",
+            "Rows with more missing values are harder",
+            f"{found.metrics[0].heading} {least.show(form)} in rows with {few.label} "
+            f"of {show_count(found.n_columns, 'value')} missing, {most.show(form)} in "
+            f"rows with {many.label}.",
+            weak=True,
+        )
+    if found.never_missing:
+        n_columns = show_count(len(found.never_missing), "column")
+        yield Finding(
+            "columns",
+            f"Never missing in training: {n_columns}",
+            f"{list_names(found.never_missing)}. If such a column is missing later, "
+            f"for a reason, the model cannot know what that means.",
+            weak=True,
+        )
+    epochs, last = show_count(found.n_epochs, "epoch"), int(0.9 * found.n_epochs)
+    better = any(step.best for step in found.learning[last:])
+    if found.timed_out:
+        head = f"Training was cut by the time limit after {epochs}"
+        text = "More time (time_limit, --time-limit) may make it better."
+        yield Finding("learning", head, text, weak=True)
+    elif found.n_epochs == found.max_epochs and better:
+        head = f"Training ended after {epochs}, the most that were allowed"
+        text = "It was still getting better; more (max_epochs, --max-epochs) may help."
+        yield Finding("learning", head, text, weak=True)
 
 
-def _describe_calibration(found: "HoldOut") -> Finding:
-    ours, rows = found.calibration["lacunet"], show_count(found.n_test, "row")
-    mean = found.mean_confidence or 0.0
-    accuracy = found.scores["lacunet"]["accuracy"] or 0.0
-    text = (
-        f"The calibration error is {ours.calibration_error:.3f}; perfectly calibrated "
-        f"probabilities would have {ours.by_chance:.3f} by chance. The predicted class "
-        f"has a probability of {show_percent(mean)} on average, and is correct in "
-        f"{show_percent(accuracy)} of the rows."
+def _describe_scores(found: "HoldOut") -> Finding:
+    """Compare the model with a constant prediction; accuracy is not what counts."""
+    form, scores, lead = (
+        found.score_format,
+        found.scores["lacunet"],
+        found.leads["trivial"],
     )
-    if ours.p_value > ALPHA:
-        head = f"Its probabilities are calibrated, as far as {rows} can show"
-        return Finding("calibration", head, text)
-    mood = "overconfident" if mean > accuracy else "underconfident"
-    head = f"Its probabilities are not calibrated, but {mood}"
-    return Finding("calibration", head, text, weak=True)
-
-
-def _describe_columns(found: "HoldOut") -> Finding:
-    title, hidden = found.metrics[0].title, found.importance.columns
-    needed = [each for each in hidden if each.lost.is_sure and each.lost.value > 0]
-    text = f"Columns that matter beyond chance: {len(needed)} of {len(hidden)}."
-    if not needed:
-        text += " They may replace each other, or carry little on the target."
-        return Finding("columns", "No single column matters clearly", text)
-    names = [repr(shorten(each.name)) for each in needed[:_LISTED]]
-    costs = [each.lost.show(found.score_format) for each in needed[:_LISTED]]
-    text = f"Increase of the {title} when hidden: {', '.join(costs)}. {text}"
-    return Finding("columns", f"It relies most on {join_words(names)}", text)
+    constant = found.estimates["trivial"].value
+    weak = not (lead.is_sure and lead.value > 0)
+    rows = show_count(found.n_test, "held-out row")
+    first = f"{found.metrics[0].heading} {found.estimates['lacunet'].show(form)}"
+    if found.task == "regression":
+        explained = show_percent(max(scores["r2"] or 0.0, 0.0))
+        no_better = ", not clearly better than predicting the mean" * weak
+        return Finding(
+            "scores",
+            f"Explains {explained} of the variance on {rows}{no_better}",
+            f"{first}; predicting the mean for every row gives "
+            f"{show_score(constant, form)}.",
+            weak,
+        )
+    lower = "not clearly" if weak else show_percent(lead.value / constant)
+    auc = "" if scores["auc"] is None else f", AUC {show_score(scores['auc'], '.3f')}"
+    largest = max(found.classes, key=lambda each: each.n_train).name
+    right, guessed = (
+        show_percent(found.scores[name]["accuracy"] or 0.0)
+        for name in ("lacunet", "trivial")
+    )
+    return Finding(
+        "scores",
+        f"Log-loss {lower} below that of the class frequencies{auc}, on {rows}",
+        f"{first}; the class frequencies give {show_score(constant, form)}. Accuracy "
+        f"{right}; always predicting {shorten(str(largest))!r} gives {guessed}.",
+        weak,
+    )
 
 
 def _describe_classes(found: "HoldOut") -> Iterator[Finding]:
+    missed = {
+        repr(shorten(str(found.classes[i].name))): f"{row[i]:,} of {sum(row):,}"
+        for i, row in enumerate(found.confusion)
+        if sum(row) >= _SOME_ROWS and row[i] < sum(row) / 2
+    }
+    if missed:
+        names, n_more = list(missed)[:_LISTED], len(missed) - _LISTED
+        named = join_words(names + [f"{n_more} more"] * (n_more > 0))
+        counts = join_words([f"{missed[name]} rows of {name}" for name in names])
+        text = f"Recognised were {counts}."
+        yield Finding("classes", f"Most rows of {named} are missed", text, weak=True)
     few = [
         str(each.name)
         for each in found.classes
@@ -167,27 +181,80 @@ def _describe_classes(found: "HoldOut") -> Iterator[Finding]:
             f"scores hardly cover them."
         )
         yield Finding("classes", "Classes with few rows", text, weak=True)
-    missed = [
-        f"{row[i]:,} of {sum(row):,} rows of {shorten(str(found.classes[i].name))!r}"
-        for i, row in enumerate(found.confusion)
-        if sum(row) >= _SOME_ROWS and row[i] < sum(row) / 2
-    ]
-    if missed:
-        text = f"Recognised were {join_words(missed)}."
-        yield Finding("classes", "Some classes are often missed", text, weak=True)
 
 
-def _describe_training(found: "HoldOut") -> Iterator[Finding]:
-    advice, limit = "", found.time_limit
-    if found.max_epochs is None or found.n_epochs < found.max_epochs:
-        if limit is not None and found.seconds["lacunet"] >= limit:
-            advice = "more time (time_limit, --time-limit)"
-    elif any(step.best for step in found.learning[int(0.9 * found.n_epochs) :]):
-        advice = "more epochs (max_epochs, --max-epochs)"
-    if advice:
-        epochs = show_count(found.n_epochs, "epoch")
-        text = f"It reached its limit after {epochs}; {advice} may make it better."
-        yield Finding("learning", "Training ended too early", text, weak=True)
+def _describe_calibration(found: "HoldOut") -> Finding:
+    ours, mean = found.calibration["lacunet"], found.mean_confidence or 0.0
+    accuracy = found.scores["lacunet"]["accuracy"] or 0.0
+    error = math.sqrt(accuracy * (1 - accuracy) / found.n_test)
+    shown, right = show_percent(mean), show_percent(accuracy)
+    weak = ours.p_value <= ALPHA
+    if not weak:
+        how = f"calibrated, as far as {show_count(found.n_test, 'row')} can show"
+    elif abs(mean - accuracy) <= 2 * error or shown == right:
+        how = "not calibrated, too high in some rows and too low in others"
+    else:
+        how = f"not calibrated, but {'over' if mean > accuracy else 'under'}confident"
+    text = (
+        f"The calibration error is {ours.calibration_error:.3f}; perfectly calibrated "
+        f"probabilities would have {ours.by_chance:.3f} by chance. The predicted class "
+        f"has a probability of {shown} on average, and is correct in {right} of the "
+        f"rows."
+    )
+    return Finding("calibration", f"Its probabilities are {how}", text, weak)
+
+
+def _describe_values(found: "HoldOut") -> Finding:
+    """Name the columns whose values matter."""
+    form, columns = found.score_format, found.importance.columns
+    nothing = show_score(0.0, form)
+    needed = {
+        each.name: each.value
+        for each in columns
+        if each.matters and show_score(each.value.value, form) != nothing
+    }
+    text = f"Columns that matter beyond chance: {len(needed)} of {len(columns)}."
+    if not needed:
+        text += " They may replace each other, or carry little on the target."
+        return Finding("columns", "No single column matters clearly", text)
+    first = list(needed)[:_LISTED]
+    given = {each.name: each.value for each in found.conditional.columns}
+    costs = ", ".join(needed[name].show(form) for name in first)
+    draws = ", ".join(given[name].show(form) for name in first if name in given)
+    return Finding(
+        "columns",
+        f"It relies most on {join_words([repr(shorten(name)) for name in first])}",
+        f"Increase of the {found.metrics[0].title} when permuted: {costs}; when drawn "
+        f"given the other columns: {draws}. {text}",
+    )
+
+
+def _describe_missingness(found: "HoldOut") -> Iterator[Finding]:
+    """Name the columns that move predictions by being missing."""
+    least = _SHIFT * found.estimates["trivial"].value
+    if found.task == "classification":
+        least = _SHIFT_OF_PROBABILITY
+    moved = {
+        repr(shorten(each.name)): (each.shift.value, each.towards)
+        for each in found.importance.columns
+        if each.shift and each.shift.is_sure and abs(each.shift.value) >= least
+    }
+    names = sorted(moved, key=lambda name: -abs(moved[name][0]))[:_LISTED]
+    changes = []
+    for name in names:
+        shift, towards = moved[name]
+        change = f"predictions change by {show_score(shift, f'+{found.score_format}')}"
+        if towards is not None:
+            of = repr(shorten(str(towards)))
+            change = f"the probability of {of} rises by {100 * shift:.0f} points"
+        changes.append(f"where {name} is hidden, {change} on average")
+    if names:
+        text = (
+            f"W{'; '.join(changes)[1:]}. A value that is missing for another reason "
+            f"than in training, such as a broken device, has the same effect."
+        )
+        head = f"Missingness of {join_words(names)} matters"
+        yield Finding("columns", head, text, weak=True)
 
 
 # --- a comparison
@@ -195,27 +262,40 @@ def _describe_training(found: "HoldOut") -> Iterator[Finding]:
 
 def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
     """Yield which method is best, how lacunet compares, and what is significant."""
-    metric, *others = comparison.metrics
+    metric, *others = comparison.metrics  # a loss comes first
+    form = comparison.score_format(metric)
     winners, scores = _list_scores(comparison, metric)
-    yield _describe_best(comparison, winners, scores)
-    if tests := comparison.tests_of(metric):
-        form = comparison.score_format(metric)
-        gains = [
-            f"{comparison.title_of(test.rival)} {show_score(test.gain, f'+{form}')} "
-            f"({show_p(test.p_holm)})"
-            for test in sorted(tests, key=lambda each: -each.gain)
-        ]
-        text = (
-            f"Difference, positive where lacunet is better: {', '.join(gains)}. "
-            f"p-values of the corrected resampled t-test over folds, with Holm's "
-            f"correction."
+    if winners:
+        trivial = comparison.trivial[metric.key].mean or 0.0
+        better = comparison.completed(metric)[0][1].value < trivial
+        none = "No method is better than a constant prediction"
+        constant = "class frequencies" if comparison.classes else "mean of the target"
+        yield Finding(
+            "best",
+            _name_best(winners, metric) if better else none,
+            f"{scores} (mean over {comparison.n_folds * comparison.n_repeats} folds, ± "
+            f"standard error). Predicting the {constant} for every row gives "
+            f"{show_score(trivial, form)}.",
+            weak=not better,
         )
-        yield Finding("ours", _describe_tests(comparison, tests), text)
+    else:
+        text = "The notes give the reasons."
+        yield Finding("best", "No method completed every fold", text, weak=True)
+    yield from _describe_ours(comparison, metric)
     for other in others:
         best, scores = _list_scores(comparison, other)
         if best and best != winners:
             yield Finding("metrics", _name_best(best, other), f"{scores}.")
-    yield from _describe_time(comparison)
+    timed = sorted((e.seconds, e.title) for e in comparison.methods if e.seconds)
+    if len(timed) > 1:
+        head, ours = f"{timed[0][1]} is the fastest", comparison.ours
+        ratio = (ours.seconds or 0.0) / timed[0][0] if ours else 0.0
+        if ratio > _LONG:
+            times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
+            head += f"; lacunet takes {times} times as long"
+        shown = ", ".join(f"{title} {show_seconds(took)}" for took, title in timed)
+        text = f"Median time to fit and predict on one core: {shown}."
+        yield Finding("time", head, text)
     for column in comparison.drop_at_test:
         best, scores = _list_scores(comparison, metric, column)
         if best:
@@ -227,41 +307,31 @@ def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
             )
 
 
-def _describe_best(
-    comparison: "Comparison", winners: Sequence[str], scores: str
-) -> Finding:
-    metric = comparison.metrics[0]
-    if not winners:
-        text = "The notes give the reasons."
-        return Finding("best", "No method completed every fold", text, weak=True)
-    trivial = comparison.trivial[metric.key].mean or 0.0
-    constant = "class frequencies" if comparison.classes else "mean of the target"
-    text = (
-        f"{scores} (mean over {comparison.n_folds * comparison.n_repeats} folds, ± "
-        f"standard error). Predicting the {constant} for every row gives "
-        f"{show_score(trivial, comparison.score_format(metric))}."
-    )
-    sign = 1 if metric.higher_is_better else -1
-    if sign * (comparison.completed(metric)[0][1].value - trivial) > 0:
-        return Finding("best", _name_best(winners, metric), text)
-    head = "No method is better than a constant prediction"
-    return Finding("best", head, text, weak=True)
-
-
-def _describe_time(comparison: "Comparison") -> Iterator[Finding]:
-    timed = [(each.seconds, each.title) for each in comparison.methods if each.seconds]
-    if len(timed) < 2:
+def _describe_ours(comparison: "Comparison", metric: Metric) -> Iterator[Finding]:
+    """Compare lacunet with each other method, and count the rows that decide."""
+    form = comparison.score_format(metric)
+    tests = sorted(comparison.tests_of(metric), key=lambda each: -each.gain)
+    if not tests:
         return
-    timed.sort()
-    least, fastest = timed[0]
-    head, ours = f"{fastest} is the fastest", comparison.ours
-    if ours is not None and (ours.seconds or 0.0) > _LONG * least:
-        ratio = (ours.seconds or 0.0) / least
-        times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
-        head += f"; lacunet takes {times} times as long"
-    shown = [f"{title} {show_seconds(seconds)}" for seconds, title in timed]
-    text = f"Median time to fit and predict on one core: {', '.join(shown)}."
-    yield Finding("time", head, text)
+    gains = [
+        f"{comparison.title_of(test.rival)} {show_score(test.gain, f'+{form}')} "
+        f"({show_p(test.p_holm)})"
+        for test in tests
+    ]
+    text = (
+        f"Difference, positive where lacunet is better: {', '.join(gains)}. p-values "
+        f"of the corrected resampled t-test over folds, with at least the variance "
+        f"over rows, and Holm's correction."
+    )
+    for other in comparison.metrics:
+        for test in comparison.tests_of(other):
+            if test.n_decided is not None and test.rival == tests[-1].rival:
+                text += (
+                    f" Of lacunet and {comparison.title_of(test.rival)}, one is right "
+                    f"and the other is not in {test.n_decided:,} of "
+                    f"{show_count(test.n_rows, 'row')}."
+                )
+    yield Finding("ours", _describe_tests(comparison, tests), text)
 
 
 def _list_scores(
@@ -283,7 +353,7 @@ def _list_scores(
     best = [
         method.title
         for method, score in ordered
-        if math.isclose(score.value, ordered[0][1].value, rel_tol=1e-12)
+        if show_score(score.value, form) == show_score(ordered[0][1].value, form)
     ]
     return best, ", ".join(shown)
 

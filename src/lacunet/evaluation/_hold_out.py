@@ -2,13 +2,14 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import confusion_matrix
 
@@ -17,16 +18,20 @@ from lacunet.baselines import METHODS
 from lacunet.evaluation._findings import Finding, describe_hold_out
 from lacunet.evaluation._scores import (
     METRICS,
-    Estimate,
     Metric,
     choose_format,
-    compare_losses,
     predict,
-    row_losses,
     score,
     trivial_model,
 )
 from lacunet.evaluation._target import Task, check_table, split_rows
+from lacunet.inspection import (
+    Estimate,
+    Importance,
+    compare_losses,
+    importance,
+    row_losses,
+)
 
 _MOST_CONFUSED = 20  # classes in a confusion matrix
 # Bins by prediction, for calibration.
@@ -37,12 +42,7 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Bins by the number of missing values in a row.
 _MOST_MISSING_BINS = 6
 _ROWS_PER_MISSING_BIN = 20
-# Importance: of wide tables, not all columns are hidden, and in fewer rows.
-_MOST_COLUMNS = 50
-_MOST_ROWS = 2000
-_FEWEST_ROWS = 100
-_CELLS = 250_000  # predicted at once
-_CELLS_TO_CHOOSE = 10_000_000  # predicted to choose the columns
+_FIRST_COLUMNS = 3  # the most important, measured given the others, too
 
 
 @dataclass(frozen=True)
@@ -194,44 +194,6 @@ class MissingBin:
 
 
 @dataclass(frozen=True)
-class ColumnLoss:
-    """What a model loses without a column.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    lost : Estimate
-        Increase of the first score, a loss, when the column is hidden.
-    """
-
-    name: str
-    lost: Estimate
-
-
-@dataclass(frozen=True)
-class Importance:
-    """Which columns a model relies on.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnLoss
-        The columns that were hidden, the most important first.
-    n_columns : int
-        Number of columns of the table.
-    n_rows : int
-        Number of rows in which they were hidden.
-    rule : str
-        Which columns were hidden, in words.
-    """
-
-    columns: tuple[ColumnLoss, ...]
-    n_columns: int
-    n_rows: int
-    rule: str
-
-
-@dataclass(frozen=True)
 class HoldOut:
     """A model evaluated on held-out rows, with two others beside it.
 
@@ -262,6 +224,8 @@ class HoldOut:
         Limit on the epochs of our model; None if it was left to the model.
     time_limit : float or None
         Limit on its seconds.
+    timed_out : bool
+        Whether that limit cut its training.
     learning : tuple of LearningStep
         Its epochs.
     calibration : mapping of str to Calibration
@@ -274,7 +238,10 @@ class HoldOut:
     by_missing : tuple of MissingBin
         Their first scores by the number of missing values in a row.
     importance : Importance
-        Which columns our model relies on.
+        Which columns our model relies on, by permutation.
+    conditional : Importance
+        The same of the first three that matter, by draws given the other columns: what
+        they add to these.
     confusion : tuple of tuple of int
         Confusion matrix of our model, true classes in rows. Empty for a regression, and
         beyond 20 classes.
@@ -313,9 +280,11 @@ class HoldOut:
     seconds: Mapping[str, float]
     max_epochs: int | None
     time_limit: float | None
+    timed_out: bool
     learning: tuple[LearningStep, ...]
     by_missing: tuple[MissingBin, ...]
     importance: Importance
+    conditional: Importance
     never_missing: tuple[str, ...]
     empty: tuple[str, ...]
     versions: Mapping[str, str]
@@ -427,10 +396,13 @@ def hold_out(
     if not (is_classifier(model) if classifies else is_regressor(model)):
         msg = f"Got task={task!r}, but expected that of a {type(model).__name__}."
         raise ValueError(msg)
-    targets = check_table(X, y, task)
+    labels = targets = check_table(X, y, task)
+    classes = np.array([])
+    if classifies:
+        classes, targets = np.unique(labels, return_inverse=True)
     report = on_step or (lambda text: None)
     train, test = split_rows(
-        targets, task, test_size=test_size, random_state=random_state
+        labels, task, test_size=test_size, random_state=random_state
     )
     ours = clone(model)
     hgb = METHODS["hgb"](task, random_state)
@@ -440,35 +412,32 @@ def hold_out(
         report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
         more = {"X_unlabelled": X_unlabelled} if each is ours else {}
         began = time.perf_counter()
-        each.fit(X.iloc[train], targets[train], **more)
+        each.fit(X.iloc[train], labels[train], **more)
         seconds[name] = time.perf_counter() - began
     # Values missing where none was in training are part of the evaluation.
     models["lacunet"] = copy.copy(ours).set_params(on_unseen_missing="use")
 
     report(f"scoring on {len(test):,} held-out rows")
-    X_test, y_test = X.iloc[test], targets[test]
-    classes = np.unique(targets) if classifies else np.array([])
+    X_test, y_test = X.iloc[test], labels[test]
     predicted = {name: predict(each, X_test, classes) for name, each in models.items()}
-    losses = {
-        name: row_losses(task, y_test, each, classes)
-        for name, each in predicted.items()
-    }
+    losses = {k: row_losses(task, targets[test], p) for k, p in predicted.items()}
     pair = {name: predicted[name] for name in ("lacunet", "hgb")}
+    by_task: dict[str, Any] = {}
     if classifies:
-        by_task = _evaluate_classes(targets[train], y_test, classes, pair)
+        by_task = _evaluate_classes(classes, targets[train], targets[test], pair)
     else:
-        agreement = {name: find_agreement(y_test, each) for name, each in pair.items()}
-        by_task = {"agreement": agreement}
+        by_task["agreement"] = {k: find_agreement(y_test, p) for k, p in pair.items()}
     n_missing = X_test.isna().sum(axis=1).to_numpy()
     by_missing = compare_by_missing(task, n_missing, {k: losses[k] for k in pair})
 
-    report("hiding one column after the other")
-
-    def losses_of(X: pd.DataFrame) -> np.ndarray:
-        said = predict(models["lacunet"], X, classes)
-        return row_losses(task, y_test[: len(X)], said, classes)
-
-    importance = find_importance(task, losses_of, X_test)
+    report("permuting one column after the other")
+    asked: dict[str, Any] = {"random_state": random_state, "n_repeats": 1}
+    columns = importance(models["lacunet"], X_test, y_test, **asked)
+    needed = [each.name for each in columns.columns if each.matters]
+    asked["columns"] = needed[:_FIRST_COLUMNS]
+    conditional = importance(
+        models["lacunet"], X_test, y_test, conditional=True, **asked
+    )
     n_missing = X.iloc[train].isna().sum().to_numpy()
     return HoldOut(
         task=task,
@@ -478,7 +447,7 @@ def hold_out(
         n_columns=X.shape[1],
         test_size=test_size,
         random_state=random_state,
-        scores={k: score(task, y_test, each, classes) for k, each in predicted.items()},
+        scores={k: score(task, y_test, p, classes) for k, p in predicted.items()},
         estimates={k: compare_losses(task, each) for k, each in losses.items()},
         leads={
             name: compare_losses(task, losses[name], losses["lacunet"])
@@ -487,9 +456,11 @@ def hold_out(
         seconds=seconds,
         max_epochs=None if ours.max_epochs == "auto" else int(ours.max_epochs),
         time_limit=None if ours.time_limit is None else float(ours.time_limit),
+        timed_out=ours.timed_out_,
         learning=tuple(LearningStep(*each[:4]) for each in ours.history_),
         by_missing=by_missing,
-        importance=importance,
+        importance=columns,
+        conditional=conditional,
         never_missing=tuple(map(str, X.columns[n_missing == 0])),
         empty=tuple(map(str, X.columns[n_missing == len(train)])),
         versions=find_versions(),
@@ -501,31 +472,27 @@ def hold_out(
 
 
 def _evaluate_classes(
-    y_train: np.ndarray,
-    y: np.ndarray,
     classes: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
     predicted: Mapping[str, np.ndarray],
 ) -> dict[str, Any]:
     """Return what only a classification has, as fields of HoldOut."""
-    calibration = {}
+    two, places, calibration = len(classes) == 2, np.arange(len(classes)), {}
     for name, each in predicted.items():
-        event, probability = y == classes[each.argmax(1)], each.max(1)
-        if len(classes) == 2:
-            event, probability = y == classes[1], each[:, 1]
-        calibration[name] = find_calibration(probability, event)
-    ours = predicted["lacunet"]
-    confusion: tuple[tuple[int, ...], ...] = ()
+        event = np.ones_like(test) if two else each.argmax(1)
+        probability = each[np.arange(len(test)), event]
+        calibration[name] = find_calibration(probability, test == event)
+    ours, counts = predicted["lacunet"], np.zeros((0, 0), dtype=int)
     if len(classes) <= _MOST_CONFUSED:
-        counts = confusion_matrix(y, classes[ours.argmax(1)], labels=classes)
-        confusion = tuple(map(tuple, counts.tolist()))
+        counts = confusion_matrix(test, ours.argmax(1), labels=places)
+    n_rows = [np.bincount(each, minlength=len(classes)) for each in (train, test)]
+    rows = zip(classes.tolist(), *(each.tolist() for each in n_rows), strict=True)
     return {
-        "classes": tuple(
-            ClassRows(each, int((y_train == each).sum()), int((y == each).sum()))
-            for each in classes.tolist()
-        ),
+        "classes": tuple(ClassRows(*each) for each in rows),
         "calibration": calibration,
         "mean_confidence": float(ours.max(1).mean()),
-        "confusion": confusion,
+        "confusion": tuple(map(tuple, counts.tolist())),
     }
 
 
@@ -543,8 +510,6 @@ def find_calibration(
     >>> always.calibration_error, always.p_value < 0.05
     (0.5, True)
     """
-    from scipy.stats import binomtest
-
     codes = equal_bins(probabilities)
     bins = []
     for rows in _rows_of(codes):
@@ -614,7 +579,7 @@ def _rows_of(codes: np.ndarray) -> Iterator[np.ndarray]:
         yield codes == code
 
 
-# --- missing values and columns
+# --- missing values
 
 
 def compare_by_missing(
@@ -650,65 +615,3 @@ def compare_by_missing(
         }
         bins.append(MissingBin(fewest, most, int(rows.sum()), of_rows))
     return tuple(bins)
-
-
-def find_importance(
-    task: Task, losses_of: Callable[[pd.DataFrame], np.ndarray], X: pd.DataFrame
-) -> Importance:
-    """Hide columns one after the other, and return what that costs.
-
-    Of more than 50 columns, those are taken that cost the most in a few rows; of very
-    many, only the most complete are tried there. ``losses_of`` returns the losses of
-    the first rows of X, however many it is given.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
-    >>> found = find_importance("regression", lambda X: 1 + 3 * X["b"].isna(), X)
-    >>> [(column.name, column.lost.value) for column in found.columns]
-    [('b', 1.0), ('a', 0.0)]
-    """
-
-    def rank(X: pd.DataFrame, places: Sequence[int]) -> list[tuple[int, Estimate]]:
-        """Return columns and what is lost without them, the most important first."""
-        whole = np.asarray(losses_of(X))
-        lost = [
-            (i, compare_losses(task, np.asarray(losses_of(hide_column(X, i))), whole))
-            for i in places
-        ]
-        return sorted(lost, key=lambda each: -each[1].value)
-
-    n_columns = X.shape[1]
-    places, rule = list(range(n_columns)), "all columns"
-    if n_columns > _MOST_COLUMNS:
-        n_tried = _CELLS_TO_CHOOSE // (_FEWEST_ROWS * n_columns)
-        n_tried = min(n_columns, max(_MOST_COLUMNS, n_tried))
-        complete = np.argsort(X.isna().sum().to_numpy(), kind="stable")[:n_tried]
-        places = sorted(complete.tolist())
-        among = "all" if n_tried == n_columns else f"the {n_tried:,} most complete"
-        rule = f"{among} of {n_columns:,} columns"
-        if n_tried > _MOST_COLUMNS:
-            few = X.iloc[:_FEWEST_ROWS]
-            places = sorted(place for place, _ in rank(few, places)[:_MOST_COLUMNS])
-            rule = (
-                f"the {_MOST_COLUMNS} that cost the most in {len(few)} rows, among "
-                f"{rule}"
-            )
-    rows = X.iloc[: min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // n_columns))]
-    columns = [ColumnLoss(str(X.columns[i]), lost) for i, lost in rank(rows, places)]
-    return Importance(tuple(columns), n_columns, len(rows), rule)
-
-
-def hide_column(X: pd.DataFrame, place: int) -> pd.DataFrame:
-    """Return a frame in which one column is missing in all rows.
-
-    Examples
-    --------
-    >>> hide_column(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), 0)
-        a  b
-    0 NaN  x
-    1 NaN  y
-    """
-    hidden = X.copy(deep=False)
-    hidden.isetitem(place, np.full(len(X), np.nan))
-    return hidden

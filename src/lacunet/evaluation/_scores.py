@@ -1,4 +1,4 @@
-"""Scores of predictions: metrics, losses of rows, standard errors, and their format."""
+"""Scores of predictions, row by row: metrics, trivial models, and their format."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,17 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import (
-    accuracy_score,
-    log_loss,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
 
-from lacunet._text import show_error, show_score
 from lacunet.evaluation._target import Task
+from lacunet.inspection import row_losses
 
 
 @dataclass(frozen=True)
@@ -44,18 +38,16 @@ class Metric:
         return f"{self.title[:1].upper()}{self.title[1:]}"
 
 
-# The first metric of a task, a loss, is the one that models are compared by.
+# The first metric of a task, a loss, is the one that models are compared by. Accuracy
+# is the last: of unbalanced classes, always predicting the larger one is accurate.
 METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
     {
         "classification": (
             Metric("log_loss", "log-loss", False),
-            Metric("accuracy", "accuracy", True),
             Metric("auc", "AUC", True),
+            Metric("accuracy", "accuracy", True),
         ),
-        "regression": (
-            Metric("rmse", "RMSE", False),
-            Metric("r2", "R²", True),
-        ),
+        "regression": (Metric("rmse", "RMSE", False), Metric("r2", "R²", True)),
     }
 )
 
@@ -83,7 +75,8 @@ def score(
     -------
     dict of str to float or None
         By the key of the metric. None where it is undefined: the AUC without a row of
-        each class, R² of a single row.
+        each class, R² of a single row. With several classes the AUC is the mean over
+        each class against the others.
 
     Examples
     --------
@@ -92,22 +85,51 @@ def score(
     >>> score("regression", np.array([1.0, 2.0]), np.array([1.0, 3.0]))
     {'rmse': 0.7071..., 'r2': -1.0}
     """
-    if task == "regression":
-        r2 = r2_score(y, predicted) if len(y) > 1 else None
-        return {"rmse": float(root_mean_squared_error(y, predicted)), "r2": r2}
-    known = np.asarray(classes)
-    # Some models return single precision, and sums that are not quite 1.
-    probabilities = np.asarray(predicted, dtype=np.float64)
-    probabilities = probabilities / probabilities.sum(1, keepdims=True)
-    auc = None
-    if len(known) == 2 and len(np.unique(y)) == 2:
-        auc = float(roc_auc_score(y == known[1], probabilities[:, 1]))
-    elif len(known) > 2 and len(np.unique(y)) == len(known):
-        auc = float(roc_auc_score(y, probabilities, multi_class="ovr", labels=known))
+    targets = np.searchsorted(np.asarray(classes), y) if len(classes) else y
+    rows = row_scores(task, targets, predicted)
     return {
-        "log_loss": float(log_loss(y, probabilities, labels=known)),
-        "accuracy": float(accuracy_score(y, known[probabilities.argmax(1)])),
-        "auc": auc,
+        metric.key: None if (row := rows[metric.key]) is None else float(row.mean())
+        for metric in METRICS[task]
+    }
+
+
+RowScores = Mapping[str, np.ndarray | None]
+
+
+def row_scores(task: Task, y: np.ndarray, predicted: np.ndarray) -> RowScores:
+    """Return each score as the mean of a number a row; None where it is undefined.
+
+    ``y`` has numbers, or indices of the columns. Scores that are no means over rows are
+    linearised: their numbers have the standard error of the score (for the AUC, that of
+    DeLong).
+    """
+    losses = row_losses(task, y, predicted)
+    if task == "regression":
+        mean, variance = losses.mean(), np.var(y)
+        rmse = math.sqrt(mean)
+        around = losses - mean
+        r2: np.ndarray | None = 1.0 - losses / variance if variance else None
+        if not variance and len(y) > 1:  # as scikit-learn: perfect, or no better
+            r2 = np.full(len(y), float(mean == 0))
+        return {"rmse": rmse + around / (2 * rmse or 1.0), "r2": r2}
+    right = (predicted.argmax(1) == y).astype(np.float64)
+    n_rows, n_classes = predicted.shape
+    aucs = []
+    if len(np.unique(y)) == n_classes:
+        for each in range(int(n_classes == 2), n_classes):
+            event, values = y == each, predicted[:, each]
+            n_same = np.where(event, event.sum(), (~event).sum())
+            below = rankdata(values)  # of the other rows, after those of the same side
+            for side in (event, ~event):
+                below[side] -= rankdata(values[side])
+            below /= n_rows - n_same
+            placed = np.where(event, below, 1 - below)
+            auc = placed[event].mean()
+            aucs.append(auc + (placed - auc) * n_rows / n_same)
+    return {
+        "log_loss": losses,
+        "auc": np.mean(aucs, 0) if aucs else None,
+        "accuracy": right,
     }
 
 
@@ -147,82 +169,12 @@ def predict(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
     """Return probabilities of all classes, or numbers if there are no classes."""
     if len(classes):
         return align_probabilities(model.predict_proba(X), model.classes_, classes)
-    numbers: np.ndarray = model.predict(X)
-    return numbers
+    return np.asarray(model.predict(X))
 
 
 def trivial_model(task: Task) -> Any:
     """Return a model that predicts the class frequencies or the mean for every row."""
     return DummyClassifier() if task == "classification" else DummyRegressor()
-
-
-# --- losses of rows
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A score, or a difference of scores, with its standard error over rows.
-
-    Attributes
-    ----------
-    value : float
-        The estimate.
-    error : float or None
-        Its standard error; None if there is only one row.
-    """
-
-    value: float
-    error: float | None
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it is more than two standard errors away from 0."""
-        return self.error is not None and abs(self.value) > 2 * self.error
-
-    def show(self, form: str) -> str:
-        """Return the value and its standard error in a format of Python."""
-        return f"{show_score(self.value, form)} {show_error(self.error, form)}".rstrip()
-
-
-def row_losses(
-    task: Task,
-    y: np.ndarray,
-    predicted: np.ndarray,
-    classes: Sequence[Any] | np.ndarray = (),
-) -> np.ndarray:
-    """Return the log-loss or the squared error of each row."""
-    if task == "regression":
-        squares: np.ndarray = np.square(y - predicted)
-        return squares
-    of_truth = predicted[np.arange(len(y)), np.searchsorted(np.asarray(classes), y)]
-    # Clipped like scikit-learn's: a class with probability 0 has a finite loss.
-    losses: np.ndarray = -np.log(
-        np.clip(of_truth / predicted.sum(1), np.finfo(np.float64).eps, 1.0)
-    )
-    return losses
-
-
-def compare_losses(
-    task: Task, losses: np.ndarray, others: np.ndarray | float = 0.0
-) -> Estimate:
-    """Return the difference of the first score between two losses of the same rows.
-
-    Without ``others`` it is the score itself: the log-loss, or the root mean square.
-    """
-    values, slopes = [], []
-    for each in (losses, np.broadcast_to(others, losses.shape)):
-        value, slope = float(each.mean()), 1.0
-        if task == "regression":
-            value = math.sqrt(value)
-            slope = 0.5 / value if value else 0.0  # of the root: the delta method
-        values.append(value)
-        slopes.append(slope)
-    gaps = losses * slopes[0] - others * slopes[1]
-    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else None
-    return Estimate(values[0] - values[1], error)
-
-
-# --- formats
 
 
 def choose_format(metric: Metric, values: Iterable[float | None]) -> str:

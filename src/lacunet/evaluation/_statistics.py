@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,11 +39,19 @@ class CorrectedT(NamedTuple):
     df: int
 
 
-def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> CorrectedT:
+def corrected_t(
+    differences: ArrayLike,
+    *,
+    n_train: float,
+    n_test: float,
+    least_stderr: float = 0.0,
+) -> CorrectedT:
     """Test whether two methods differ on one data set, from a cross-validation.
 
     The J differences share training rows, so the usual t-test underestimates their
     variance. Nadeau and Bengio (2003) replace its factor 1/J by 1/J + n_test/n_train.
+    A few differences may be alike by chance, so that their variance is hardly
+    anything; that of the rows they come from is then the better one.
 
     Parameters
     ----------
@@ -52,12 +60,15 @@ def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> Cor
     n_train, n_test : float
         Numbers of rows of a split. Only their ratio counts: in a k-fold
         cross-validation, repeated or not, k - 1 and 1 do as well.
+    least_stderr : float, default=0.0
+        The standard error that the mean has by the differences of single rows. A
+        smaller one is not believed.
 
     Returns
     -------
     CorrectedT
-        If all differences are equal, ``t`` is infinite and ``p`` is 0, the limit of a
-        small variance; if all are zero, they are 0 and 1.
+        If all differences are equal, without ``least_stderr``, ``t`` is infinite and
+        ``p`` is 0, the limit of a small variance; if all are zero, they are 0 and 1.
 
     Examples
     --------
@@ -65,6 +76,9 @@ def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> Cor
     >>> result = corrected_t([0.02, 0.01, 0.03, 0, 0.02], n_train=80, n_test=20)
     >>> print(f"{result.t:.4f} {result.p:.4f}")
     2.0919 0.1046
+    >>> alike = corrected_t([0.02] * 3, n_train=196, n_test=98, least_stderr=0.008)
+    >>> print(f"{alike.p:.2f}")
+    0.13
     """
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
@@ -75,6 +89,7 @@ def corrected_t(differences: ArrayLike, *, n_train: float, n_test: float) -> Cor
         raise ValueError(msg)
     mean, df = float(given.mean()), len(given) - 1
     stderr = math.sqrt((1 / len(given) + n_test / n_train) * given.var(ddof=1))
+    stderr = max(stderr, least_stderr)
     limit = math.copysign(math.inf, mean) if mean else 0.0
     t = mean / stderr if stderr else limit
     return CorrectedT(mean, stderr, t, float(2 * stats.t.sf(abs(t), df)), df)
@@ -164,7 +179,7 @@ def summarize(values: Values, metric: Metric, n_repeats: int) -> dict[str, Summa
 
 @dataclass(frozen=True)
 class Against:
-    """lacunet against another method, on the same folds.
+    """lacunet against another method, on the same rows.
 
     Attributes
     ----------
@@ -176,15 +191,18 @@ class Against:
         How much better lacunet is in the mean over folds; negative if it is worse,
         whether the metric is to be high or low.
     low, high : float
-        The 95% confidence interval of the gain, by the corrected resampled t-test.
+        The 95% confidence interval of the gain.
     p : float
-        The p-value of that test.
+        The p-value of the corrected resampled t-test over folds, whose standard error
+        is at least that over rows.
     p_holm : float
         The same, corrected for the number of methods by Holm's method.
     different : bool
         Whether ``p_holm`` is at most 0.05.
-    n_folds : int
-        Folds on which both have a value.
+    n_folds, n_rows : int
+        Folds on which both have a value, and their rows.
+    n_decided : int or None
+        By accuracy: rows in which one of the two is right and the other is not.
     """
 
     rival: str
@@ -197,43 +215,60 @@ class Against:
     p_holm: float
     different: bool
     n_folds: int
+    n_rows: int
+    n_decided: int | None
 
 
 def compare_with_ours(
-    values: Values,
+    rows: Mapping[str, Sequence[np.ndarray | None]],
+    tests: Sequence[np.ndarray],
     metric: Metric,
     without: str | None = None,
     *,
     n_train: float,
     n_test: float,
 ) -> list[Against]:
-    """Test lacunet against each method with a value on at least two common folds."""
-    if OURS not in values:
-        return []
-    table = pd.DataFrame(values, dtype=np.float64)
+    """Test lacunet against each method with a value on at least two common folds.
+
+    ``rows`` has what the score is the mean of, by method and fold; ``tests`` the rows
+    of each fold.
+    """
     sign = 1 if metric.higher_is_better else -1
-    gains = -sign * table.drop(columns=OURS).sub(table[OURS], axis=0)
-    tests = {
-        rival: corrected_t(gains[rival].dropna(), n_train=n_train, n_test=n_test)
-        for rival in gains
-        if gains[rival].count() > 1
-    }
     found = []
-    corrected = holm([test.p for test in tests.values()]).tolist()
-    for (rival, test), p_holm in zip(tests.items(), corrected, strict=True):
-        half = test.stderr * float(stats.t.isf(ALPHA / 2, test.df))
-        found.append(
-            Against(
-                rival=rival,
-                metric=metric.key,
-                without=without,
-                gain=test.mean,
-                low=test.mean - half,
-                high=test.mean + half,
-                p=test.p,
-                p_holm=p_holm,
-                different=p_holm <= ALPHA,
-                n_folds=test.df + 1,
+    for rival in rows if OURS in rows else ():
+        gains = [
+            pd.Series(sign * (ours - theirs), test)
+            for ours, theirs, test in zip(rows[OURS], rows[rival], tests, strict=True)
+            if rival != OURS and ours is not None and theirs is not None
+        ]
+        if len(gains) > 1:
+            by_row = pd.concat(gains).groupby(level=0).mean()  # over repeats
+            mean, stderr, _, p, df = corrected_t(
+                [each.mean() for each in gains],
+                n_train=n_train,
+                n_test=n_test,
+                least_stderr=float(by_row.sem()),
             )
-        )
-    return found
+            half = stderr * float(stats.t.isf(ALPHA / 2, df))
+            n_decided = int((by_row != 0).sum()) if metric.key == "accuracy" else None
+            found.append(
+                Against(
+                    rival=rival,
+                    metric=metric.key,
+                    without=without,
+                    gain=mean,
+                    low=mean - half,
+                    high=mean + half,
+                    p=p,
+                    p_holm=p,
+                    different=False,
+                    n_folds=len(gains),
+                    n_rows=len(by_row),
+                    n_decided=n_decided,
+                )
+            )
+    corrected = holm([each.p for each in found]).tolist()
+    return [
+        replace(each, p_holm=p, different=p <= ALPHA)
+        for each, p in zip(found, corrected, strict=True)
+    ]

@@ -117,7 +117,7 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
         }
         for e in found.findings
     ]
-    columns = _list_importance(found)
+    columns = [(e.name, e.value, e.missingness) for e in found.importance.columns]
     n_estimates = 1 + any(each is not None for *_, each in columns)
     inputs = [] if table is None else table.inputs
     parameters = [] if found.model is None else list_parameters(found.model)
@@ -168,14 +168,6 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
             context["threshold"] = count_by_threshold(found)
             context["curves"] = draw_curves(found)
     return context
-
-
-def _list_importance(found: "HoldOut") -> list[tuple[str, Any, Any]]:
-    """Return columns with their importance, and that of their missingness if known."""
-    return [
-        (each.name, each.lost, getattr(each, "missingness", None))
-        for each in found.importance.columns
-    ]
 
 
 def _estimate_cell(estimate: Any, form: str) -> dict[str, str]:

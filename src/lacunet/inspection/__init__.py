@@ -1,0 +1,15 @@
+"""What a fitted model relies on, and how far it can be relied upon.
+
+Names that are imported as themselves are for other rooms, not for users.
+"""
+
+from lacunet.inspection._importance import (
+    ColumnImportance,
+    Estimate,
+    Importance,
+    importance,
+)
+from lacunet.inspection._importance import compare_losses as compare_losses
+from lacunet.inspection._importance import row_losses as row_losses
+
+__all__ = ["ColumnImportance", "Estimate", "Importance", "importance"]
