@@ -45,7 +45,7 @@ def words(column):
         (["3h", "12h", "0.5h"], "number", ["decorated"]),
         (["€100.67", "-$3", "12,50 €"], "category", []),
         (["A1", "A2", "A3"], "category", []),
-        (["1+", "2", "3-4", "2"], "category", ["not-numbers"]),
+        (["1+", "2", "3-4", "2", "5", "6"], "category", ["not-numbers"]),
         (["15:46", "9:05:30", "15:46"], "category", ["time"]),
         (["56%", "x", "y"], "category", []),
         (["1,5", "12", "2,5", "1,5", "3,5", "x"], "category", ["not-numbers"]),

@@ -58,7 +58,7 @@ _NAME_OF_ID = re.compile(r"(?i)(?:^|[\W_])(?:id|idx|index|key|uuid|guid)(?:$|[\W
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 # Strings that often stand for a missing value.
 _WORDS = re.compile(
-    r"[-?.*#]+|#?n/?a|n\.a\.?|<na>|nan|#?null!?|none|nil|missing|unk|unkn|unknown|"
+    r"[-?.*#]+|#?n/?a|n\.a\.?|<na>|nan|#?null!?|missing|unk|unkn|unknown|"
     r"undefined|unspecified|no (data|answer|response)|don'?t know|"
     r"not (available|known|recorded|specified)",
     re.IGNORECASE,
@@ -226,6 +226,11 @@ class NumberStats:
         """Whether all are the same."""
         return len(self._ends[1]) == 1 and self.infinite is None
 
+    @property
+    def are_two(self) -> bool:
+        """Whether there are at most two different ones."""
+        return len(self._ends[1] | self._ends[-1]) <= 2
+
     def covers(self, value: float) -> bool:
         """Return whether a value is between the smallest and the largest."""
         return bool(self.n) and min(self._ends[1]) <= value <= max(self._ends[-1])
@@ -259,6 +264,8 @@ def mark_codes(columns: Sequence["Column"]) -> None:
     for each in numbers:
         for edge in filter(None, map(each.stats.edge, (1, -1))):
             value, count, other, last = edge
+            if not value.is_integer():  # codes are round
+                continue
             gap, extent = abs(other - value), abs(last - other)
             low, high = sorted((other, last))
             code = Code(value, count, (low, high), f"{value:g}")
@@ -267,7 +274,7 @@ def mark_codes(columns: Sequence["Column"]) -> None:
             nines = bool(_NINES.fullmatch(f"{value:g}")) and gap > extent
             if nines or (repeated and gap > _ISOLATED * extent):
                 found[each.name] = code
-            elif repeated and gap > _APART * extent:
+            elif repeated and value and gap > _APART * extent:  # 0 is often a value
                 near.setdefault(value, {})[each.name] = code
     for value, codes in near.items():
         if len(codes) + sum(code.value == value for code in found.values()) >= 3:
@@ -446,7 +453,7 @@ class TextColumn(Column):
         self.format: NumberFormat | None = PLAIN  # None if its cells are no numbers
         self.is_plain = True  # all cells are numbers without marks and units
         self.dates = DateSurvey(day)
-        self.odd: list[tuple[str, int]] = []  # a few cells that are no numbers, rows
+        self.odd: dict[str, int] = {}  # a few cells that are no numbers, with rows
         self.n_odd = self.n_censored = 0
         self._bounds: dict[str, None] = {}
         self._decimal = decimal  # where both marks are possible
@@ -558,8 +565,8 @@ class TextColumn(Column):
         )
         odd = np.flatnonzero(others & ~censored)
         self.n_odd += len(odd)
-        for row in odd[: 5 - len(self.odd)].tolist():
-            self.odd.append((texts[row].as_py(), first_row + row))
+        for row in odd[:1000].tolist() if len(self.odd) < 5 else ():
+            self.odd.setdefault(texts[row].as_py(), first_row + row)
 
     @property
     def can_be_numbers(self) -> bool:
@@ -612,8 +619,9 @@ class TextColumn(Column):
         yield from super()._notices(kind, place)
         is_name = kind in ("category", "text")
         name = quote_cell(self.name)
-        cells = [f"{shorten(text)!r} in {place(row)}" for text, row in self.odd[:3]]
-        if len(cells) < self.n_odd:
+        odd = [*self.odd.items()]
+        cells = [f"{shorten(text)!r} in {place(row)}" for text, row in odd[:3]]
+        if len(odd) > 3:
             cells.append("others")
         if kind == "number" and self.n_odd:
             what = (
@@ -627,11 +635,11 @@ class TextColumn(Column):
                 f"{name}."
             )
             yield Notice("not-numbers", text)
-        elif is_name and self.n_odd and self.stats.n:
+        elif is_name and self.n_odd and self.stats.n and not self.stats.are_two:
             text = (
                 f"Most of its cells are numbers, but not {join_words(cells)}: so all "
                 f"are read as categories. If that means missing, use --missing "
-                f"{quote_cell(self.odd[0][0])}."
+                f"{quote_cell(odd[0][0])}."
             )
             yield Notice("not-numbers", text)
         if kind == "number" and self.n_censored:

@@ -213,7 +213,7 @@ class CsvReader:
                 column.format = PLAIN
                 self._read_numbers(self.columns, [index])
             if not column.can_be_numbers:
-                text, row = column.odd[0]
+                text, row = next(iter(column.odd.items()))
                 msg = (
                     f"Got {shorten(text)!r} in {self.place(row)} of column {name} of "
                     f"{source}, but expected a number. If it means missing, use "

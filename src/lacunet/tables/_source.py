@@ -278,8 +278,9 @@ class Encoding:
                 lines += [x for x in chunk.splitlines(keepends=True) if not x.isascii()]
         wide = ["utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_7"]
         found = from_bytes(b"".join(lines)[: 2**16], cp_exclusion=wide).best()
-        name = "cp1252" if found is None else codecs.lookup(found.encoding).name
-        return cls(name, is_guessed=True)
+        if found is None or "cp1252" in found.could_be_from_charset:
+            return cls("cp1252", is_guessed=True)
+        return cls(codecs.lookup(found.encoding).name, is_guessed=True)
 
     @classmethod
     def of_name(cls, name: str, *, has_mark: bool) -> "Encoding":
