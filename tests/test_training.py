@@ -1,6 +1,8 @@
 """The laws of the training loop, with a task whose losses are written by hand."""
 
+import itertools
 import math
+import re
 
 import pytest
 import torch
@@ -228,18 +230,54 @@ def test_the_training_loss_is_a_mean_over_rows_not_over_batches():
     assert record.train_loss == (3 * 0.0 + 1 * -1.0) / 4
 
 
-def test_verbose_shows_a_bar_with_both_losses(capsys):
-    run(ScriptedTask([3, 2, 1]), max_epochs=3, verbose=True)
+@pytest.fixture
+def clock(monkeypatch):
+    """Let every look at the clock take a second, and print every line."""
+    ticks = itertools.count()
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("lacunet._progress._PRINTED", 0.0)
+
+
+def lines_of(capsys, losses, **plan):
+    run(ScriptedTask(losses), verbose=True, **plan)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "3epoch" in err  # without a total: it is not known when training stops
-    assert "loss=-2.0000" in err
-    assert "valid=1.0000" in err
+    return err.splitlines()
 
 
-def test_it_is_silent_otherwise(capsys):
+@pytest.mark.usefixtures("clock")
+def test_verbose_shows_when_training_ends_at_the_latest(capsys):
+    lines = lines_of(capsys, [3, 3, 3, 3], max_epochs=100, patience=3)
+    assert [line.partition(":")[0] for line in lines] == [
+        "epoch 1",
+        "epoch 2, validation loss 3.0000",
+        "epoch 3, validation loss 3.0000",
+        "epoch 4, validation loss 3.0000",
+    ]
+    # The first loss was the best, so that it stops after epoch 4; else after 100.
+    *_, third, last = (line.partition(": ")[2] for line in lines)
+    assert re.fullmatch(r"0:0\d left if it gets no better, at most \d:\d\d", third)
+    assert last.startswith("0:00 left if it gets no better")
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_time_left_ends_with_the_epochs_and_the_time_limit(capsys):
+    *_, last = lines_of(capsys, [3, 2, 1], max_epochs=3, patience=30)
+    assert last == "epoch 3, validation loss 2.0000: at most 0:00 left"
+    with pytest.warns(ConvergenceWarning, match="cut by time_limit"):
+        first, *_ = lines_of(capsys, [3] * 9, max_epochs=99, patience=99, time_limit=9)
+    assert re.fullmatch(r"epoch 1: at most 0:0\d left", first)
+
+
+def test_lines_are_rewritten_at_a_terminal_and_else_rare(capsys, monkeypatch):
     run(ScriptedTask([3, 2, 1]), max_epochs=3)
+    run(ScriptedTask([3, 2, 1]), max_epochs=3, verbose=True)  # less than ten seconds
     assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    run(ScriptedTask([3, 2, 1]), max_epochs=3, verbose=True)
+    _, shown, cleared = capsys.readouterr().err.split("\r", 2)
+    assert shown.startswith("epoch 1: ")
+    assert cleared == f"{' ' * len(shown)}\r"
 
 
 # --- interruptions

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
+from lacunet._progress import ProgressLine, clear_line
+from lacunet._text import clock_time
 from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
@@ -245,7 +246,8 @@ def train(
         Whether the parts are trained already: they keep their weights if they get no
         better.
     verbose : bool, default=False
-        Show a progress bar.
+        Show the epoch, the validation loss and the time left: at a terminal in a line
+        that is rewritten, elsewhere in a line every ten seconds.
 
     Returns
     -------
@@ -301,12 +303,12 @@ class _Loop:
 
     def epochs(self, *, verbose: bool) -> Iterator[Epoch]:
         """Run one epoch after the other until there is a reason to stop."""
-        began = time.monotonic() - (self.history[-1].seconds if self.history else 0.0)
+        self.began = time.monotonic()
+        self.began -= self.history[-1].seconds if self.history else 0.0
         limit = self.plan.time_limit
-        self.deadline = None if limit is None else began + limit
-        # No total, and so no time left, as long as it is not known when to stop.
-        bar = tqdm(initial=len(self.history), unit="epoch", disable=not verbose)
-        with bar:
+        self.deadline = None if limit is None else self.began + limit
+        self.line = ProgressLine(shown=verbose)
+        try:
             while active := self._active():
                 if self.history and self._late():
                     msg = (
@@ -315,17 +317,47 @@ class _Loop:
                     )
                     warn_user(msg, ConvergenceWarning)
                     return
-                record = self._run_epoch(active, began)
+                record = self._run_epoch(active)
                 if not math.isfinite(record.train_loss + record.valid_loss):
                     self._refuse_divergence(record)
                     return
                 self.history.append(record)
-                bar.total = self._last_epoch()
-                bar.update()
-                bar.set_postfix(
-                    loss=f"{record.train_loss:.4f}", valid=f"{record.valid_loss:.4f}"
-                )
                 yield record
+        finally:
+            clear_line()
+
+    def _describe(self, n_epochs: float) -> str:
+        """Return where training stands in words, and when it ends.
+
+        The first time is until the patience runs out, the other until the epochs or the
+        time limit do.
+        """
+        plan = self.plan
+        soonest: float = 0.0
+        for p in self.progress:
+            begin, length = p.anneal_from, p.anneal_for
+            if begin is None:
+                patience = float(plan.patience)
+                if plan.anneal:  # which are then 0.3 of the epochs
+                    patience = max(patience, 0.3 / 0.7 * p.epoch)
+                begin = math.ceil(p.epoch + patience)
+                length = math.ceil(plan.anneal * p.epoch)
+            soonest = max(soonest, min(begin + length, plan.max_epochs))
+        ending = all(p.anneal_from is not None for p in self.progress)
+        latest = soonest if ending else plan.max_epochs
+        now = time.monotonic()
+        each = (now - self.began) / n_epochs
+        left = math.inf if self.deadline is None else self.deadline - now
+        soon, late = (
+            clock_time(max(0.0, min((end - n_epochs) * each, left)))
+            for end in (soonest, latest)
+        )
+        text = f"epoch {math.ceil(n_epochs)}"
+        if self.history:
+            text += f", validation loss {self.history[-1].valid_loss:.4f}"
+        if soon == late:
+            return f"{text}: at most {late} left"
+        return f"{text}: {soon} left if it gets no better, at most {late}"
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -355,17 +387,7 @@ class _Loop:
                 active.append(part)
         return active
 
-    def _last_epoch(self) -> int | None:
-        """Return after which epoch training ends, as far as that is known."""
-        if self.plan.one_cycle:
-            return self.plan.max_epochs
-        ends = [
-            None if p.anneal_from is None else p.anneal_from + p.anneal_for
-            for p in self.progress
-        ]
-        return None if None in ends else max(end for end in ends if end is not None)
-
-    def _run_epoch(self, active: list[int], began: float) -> Epoch:
+    def _run_epoch(self, active: list[int]) -> Epoch:
         number = len(self.history) + 1
         train_loss = self._run_batches(active)
         every = self.plan.validate_every
@@ -382,7 +404,7 @@ class _Loop:
             train_loss / len(active),
             sum(valid_losses) / len(active),
             any(self.progress[part].epoch == number for part in active),
-            time.monotonic() - began,
+            time.monotonic() - self.began,
         )
 
     def _refuse_divergence(self, record: Epoch) -> None:
@@ -420,6 +442,8 @@ class _Loop:
                 optimiser.step()
                 total += float(loss.detach()) * len(rows)
             n_rows += len(rows)
+            done = len(self.history) + (number + 1) / len(batches)
+            self.line.show(self._describe, done)
             if self._late():
                 break
         return total / n_rows

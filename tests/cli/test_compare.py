@@ -3,9 +3,6 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.cli._compare import _show_fold
-from lacunet.cli._terminal import Terminal
-
 METHODS = ("--methods", "hgb,mean", "--folds", 2, "--jobs", 1)
 
 
@@ -25,23 +22,19 @@ def test_a_person_reads_which_method_is_best(call, table):
     assert "4/4" in result.stderr
 
 
-def show_folds(*folds):
-    terminal = Terminal()
-    with terminal.progress("comparing") as bar:
-        for done, (method, scores) in enumerate(folds, 1):
-            _show_fold(terminal, bar, done, 4, method, 0, scores)
+def test_folds_are_shown_as_they_come(call, table, monkeypatch):
+    def compare(*_, on_fold, **__):
+        on_fold(1, 4, "hgb", 0, {"accuracy": 0.0, "auc": None})
+        on_fold(2, 4, "mean", 1, {})
+        raise ValueError
 
-
-def test_a_terminal_has_a_bar_in_place_of_lines(screen, capsys):
-    show_folds(("hgb", {"accuracy": 0.5}), ("mean", {"accuracy": 0.0, "auc": None}))
+    monkeypatch.setattr("lacunet.evaluation.compare_methods", compare)
+    shown = call("compare", table, "--target", "ill").stderr.splitlines()
     # A score of zero is no failure.
-    assert "2/4 last mean, fold 1: accuracy 0.0000" in screen.getvalue()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_method_that_failed_is_shown_as_such(capsys):
-    show_folds(("hgb", {}))
-    assert capsys.readouterr().err == "1/4: hgb, fold 1: failed\n"
+    assert shown[:2] == [
+        "1/4: hgb, fold 1: accuracy 0.0000",
+        "2/4: mean, fold 2: failed",
+    ]
 
 
 def test_a_script_reads_json(call, table):
@@ -71,8 +64,8 @@ def test_a_page_is_written(call, table, tmp_path):
     ("given", "words"),
     [
         (("--methods", "hbg"), "hgb"),
-        (("--drop-at-test", "weight"), "weight"),
-        (("--target", "weight"), "weight"),
+        (("--drop-at-test", "town_"), "did you mean 'town'?"),
+        (("--target", "weight"), "such as 'age'"),
     ],
 )
 def test_unknown_names_are_refused(call, table, given, words):

@@ -39,9 +39,12 @@ def test_a_model_with_its_card_is_written(call, table, tmp_path):
 def test_types_target_and_scores_are_printed(call, table):
     result = fit(call, table)
     printed = result.stdout
-    for name, kind in (("age", "integer"), ("town", "category"), ("score", "number")):
-        (line,) = [each for each in printed.splitlines() if each.startswith(f"{name} ")]
-        assert line.split()[1] == kind
+    first, _, *lines = printed.splitlines()
+    assert first.startswith("6 columns: 2 categories, 2 numbers, 1 text column, 1 int")
+    assert first.endswith("; missing values in 2.")
+    missing = make_table().isna().sum().nlargest(2)
+    assert [line.split()[0] for line in lines[:2]] == list(missing.index)
+    assert [int(line.split()[-1]) for line in lines[:2]] == list(missing)
     counts = make_table()["ill"].value_counts()
     classes = f"no ({counts['no']}), yes ({counts['yes']})"
     assert f"Target 'ill': classification, classes {classes}." in printed
@@ -104,7 +107,7 @@ def test_the_evaluated_model_is_kept_if_asked(call, table, monkeypatch):
     assert sizes == [30]
 
 
-def test_the_time_limit_is_shared(call, table, monkeypatch):
+def test_the_time_limit_is_that_of_the_command(call, table, monkeypatch):
     limits = []
     fitted = LacunetClassifier.fit
 
@@ -113,9 +116,49 @@ def test_the_time_limit_is_shared(call, table, monkeypatch):
         return fitted(self, *rest, **more)
 
     monkeypatch.setattr(LacunetClassifier, "fit", record)
-    fit(call, table, "--time-limit", 60)
-    fit(call, table, "--time-limit", 60, "--no-refit", "--force")
-    assert limits == [30, 30, 60]
+    fit(call, table, "--time-limit", 1000)
+    fit(call, table, "--time-limit", 1000, "--no-refit", "--force")
+    first, second, only = limits
+    assert 400 < first < 485
+    assert 800 < second < 1000  # all that is left
+    assert 800 < only < 970  # but what is kept for the scores
+
+
+def test_without_time_for_a_second_training_the_first_model_is_written(
+    call, table, monkeypatch
+):
+    sizes = []
+    fitted = LacunetClassifier.fit
+
+    def record(self, X, *rest, **more):
+        sizes.append(len(X))
+        return fitted(self, X, *rest, **more)
+
+    monkeypatch.setattr(LacunetClassifier, "fit", record)
+    result = fit(call, table, "--time-limit", 0.01)
+    assert result.exit_code == 0, result.output
+    assert sizes == [48]
+    assert "too little time is left to train on all rows" in result.stderr
+    card = (table.parent / "m/card.md").read_text("utf-8")
+    assert "The model was trained on 48 rows" in card
+
+
+def test_a_second_training_that_was_cut_is_named_everywhere(call, table, monkeypatch):
+    fitted = LacunetClassifier.fit
+
+    def cut(self, X, *rest, **more):
+        fitted(self, X, *rest, **more)
+        self.timed_out_ = len(X) == 60
+        return self
+
+    monkeypatch.setattr(LacunetClassifier, "fit", cut)
+    result = fit(call, table, "--report", table.parent / "fit.html")
+    for text in (
+        result.stdout,
+        (table.parent / "m/card.md").read_text("utf-8"),
+        (table.parent / "fit.html").read_text("utf-8"),
+    ):
+        assert "The second training was cut" in text
 
 
 def test_a_page_is_written(call, table, tmp_path):
@@ -200,10 +243,12 @@ def test_targets_without_information_are_refused(call, tmp_path, changes, words)
     assert not (tmp_path / "m").exists()
 
 
-def test_an_unknown_target_is_refused_with_close_names(call, table):
-    result = fit(call, table, target="il")
+@pytest.mark.parametrize("option", ["--target", "--drop", "--categorical"])
+def test_a_mistyped_column_is_refused_with_close_names(call, table, option):
+    result = fit(call, table, option, "ILl")
     assert result.exit_code == 1
-    assert "'ill'" in result.stderr
+    expected = "expected a column of the table: did you mean 'ill'?"
+    assert result.stderr == f"Error: Got {option} 'ILl', but {expected}\n"
 
 
 def test_a_folder_of_the_user_is_never_replaced(call, table, tmp_path):

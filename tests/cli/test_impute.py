@@ -60,7 +60,7 @@ def test_a_minus_can_be_a_value(call, tmp_path):
     assert result.exit_code == 0, result.output
     assert (tmp_path / "f.csv").read_text().count("-") == 30
     warned = call(*given, "--force")
-    assert "column 'strand': It has '+', and '-' counts as missing" in warned.stderr
+    assert "Column 'strand': It has '+', and '-' counts as missing" in warned.stderr
 
 
 def test_draws_are_several_tables(call, table, tmp_path):
@@ -103,7 +103,7 @@ def test_a_model_fills_the_columns_that_it_knows(call, table, tmp_path):
     new.write_text("age,town,score\n41,Rome,\n")
     result = call("impute", new, "--model", tmp_path / "m")
     assert result.stdout.splitlines()[1].startswith("41,Rome,")
-    assert result.stderr == "Filled 1 missing values in 1 rows.\n"
+    assert result.stderr == "Filled 1 missing value in 1 row.\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -149,11 +149,30 @@ def test_standard_input_and_output(call, table):
 def test_the_kind_of_file_is_kept(call, table, tmp_path):
     result = call("impute", table, "-o", tmp_path / "f.parquet")
     assert result.exit_code == 1
-    assert "Got CSV to be written to" in result.stderr
+    assert "expected a name that ends in .csv or .tsv" in result.stderr
     make_table().to_parquet(tmp_path / "t.parquet")
     result = call("impute", tmp_path / "t.parquet", "-o", tmp_path / "f.parquet")
     assert result.exit_code == 0
     assert not pd.read_parquet(tmp_path / "f.parquet").isna().any().any()
+    result = call("impute", tmp_path / "t.parquet", "-o", tmp_path / "f.csv.xz")
+    assert result.exit_code == 0, result.output
+    assert not pd.read_csv(tmp_path / "f.csv.xz").isna().any().any()
+    result = call("impute", table, "-o", tmp_path / "f.xlsx")
+    assert (result.exit_code, (tmp_path / "f.xlsx").exists()) == (1, False)
+    assert "expected a name that ends in .csv" in result.stderr
+
+
+def test_bounds_are_left_alone_unless_they_are_to_be_filled(call, tmp_path):
+    path, out = tmp_path / "t.csv", tmp_path / "f.csv"
+    rows = [f"{k % 7}.5,{k % 3}" for k in range(40)]
+    path.write_text("x,y\n" + "\n".join([*rows, "<0.5,1", ",2"]) + "\n")
+    result = call("impute", path, "-o", out)
+    assert "1 value is known by a bound alone, such as '<0.5'" in result.stderr
+    last = out.read_text().splitlines()[-2:]
+    assert last[0] == "<0.5,1"
+    assert last[1] != ",2"
+    call("impute", path, "-o", out, "--fill-censored", "--force")
+    assert "<" not in out.read_text()
 
 
 def test_categories_of_parquet_stay_the_same(call, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from own_models import make_table, save_csv, save_model
 
 import lacunet as package
 from lacunet.cli import main
@@ -16,7 +17,8 @@ from lacunet.exceptions import LacunetError
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(lacunet.commands)
-HEAVY = ("numpy", "scipy", "sklearn", "torch", "rich", "matplotlib", "tqdm")
+HEAVY = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "rich")
+HEAVY += ("matplotlib", "sklearn.ensemble", "torch._dynamo")
 
 
 @pytest.fixture
@@ -42,24 +44,44 @@ def test_the_script_is_the_command():
     assert scripts["scripts"] == {"lacunet": f"{main.__module__}:{main.__name__}"}
 
 
-def loaded_by(*arguments):
+def loaded_by(*arguments, code):
     """Return what heavy packages a fresh interpreter has after the command."""
     program = (
         "import sys\nfrom lacunet.cli import main\n"
         f"try: main({list(arguments)!r})\n"
-        "except SystemExit as end: assert not end.code, end.code\n"
+        f"except SystemExit as end: assert end.code == {code}, end.code\n"
         f"print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return done.stderr.split()
+    return done.stderr.splitlines()[-1].split()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["profile", "-h"], ["--version"]])
-def test_help_loads_nothing_heavy(arguments):
-    assert loaded_by(*arguments) == []
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["fit", "-h"], 0),
+        (["--version"], 0),
+        (["predict", "model", "nosuch.csv"], 1),
+        (["profile", "nosuch.csv"], 1),
+        (["profile", __file__, "-o", __file__], 1),
+    ],
+)
+def test_nothing_heavy_is_loaded_for_help_or_for_files_that_are_not_there(
+    arguments, code
+):
+    assert loaded_by(*arguments, code=code) == []
+
+
+def test_torch_s_compiler_is_not_loaded(tmp_path):
+    table = save_csv(make_table(), tmp_path / "t.csv")
+    save_model(tmp_path / "m")
+    found = loaded_by("predict", str(tmp_path / "m"), str(table), code=0)
+    assert "torch" in found
+    assert not {"torch._dynamo", "matplotlib", "rich", "sklearn.ensemble"} & {*found}
 
 
 def test_help_has_all_commands_and_version_is_that_of_the_package(call):
@@ -117,6 +139,28 @@ def test_long_messages_are_cut_to_three_lines(call, broken):
 def test_an_error_without_words_has_its_name(call, broken):
     broken(FileNotFoundError())
     assert call("profile", __file__).stderr == "Error: FileNotFoundError\n"
+
+
+def test_errors_of_the_system_are_sentences(call, broken):
+    broken(OSError(errno.ENOSPC, "No space left on device", "a.csv"))
+    assert call("profile", __file__).stderr == "Error: a.csv: the disk is full.\n"
+    broken(OSError("[Errno 2] Failed to open local file 'a'"))
+    expected = "Error: Failed to open local file 'a'\n"
+    assert call("profile", __file__).stderr == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("profile", "nosuch.csv"), "Got a table 'nosuch.csv', but there is no such"),
+        (("predict", "nosuch", __file__), "Got a model 'nosuch', which is no folder"),
+        (("predict", ".", __file__), "Got a model '.', which has no model.json"),
+    ],
+)
+def test_files_that_are_not_there_are_named(call, arguments, words):
+    result = call(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {words}")
 
 
 def test_a_missing_package_is_named_with_what_to_do(call, broken):

@@ -30,7 +30,7 @@ def test_a_person_reads_what_is_missing(call, table):
         (line,) = [each for each in output.splitlines() if each.startswith(name)]
         assert line.split()[-2:] == [str(counts[name]), f"{counts[name] / 60:.1%}"]
     assert "nothing" in output  # is missing in complete rows
-    assert "'id'. Leave out what is of no use (--drop)" in result.stderr
+    assert "Leave it out with --drop id" in result.stderr
 
 
 def test_a_script_reads_json(call, table):
@@ -87,5 +87,5 @@ def test_a_page_does_not_go_to_standard_output(call, tmp_path):
     path.write_text("a,b\n1,2\n3,\n")
     result = call("profile", path, "-o", "-")
     assert result.exit_code == 2
-    assert "A page can't go to standard output: name a file." in result.stderr
+    assert "A page or a model can't go to standard output: name" in result.stderr
     assert result.stdout == ""

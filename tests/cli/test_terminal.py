@@ -106,3 +106,14 @@ def test_work_is_finished_when_nobody_reads_on(tmp_path):
     process.stderr.close()
     assert (process.wait(timeout=60), noted) == (0, b"noted\n")
     assert (tmp_path / "out").read_text() == "finished"
+
+
+def test_rows_are_counted_in_a_line_that_notes_replace(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    Terminal(quiet=True).count_rows("filled", "a.csv")(9)
+    Terminal().count_rows("filled", "-")(9)
+    assert capsys.readouterr().err == ""
+    Terminal().count_rows("filled", "a.csv")(1200)
+    Terminal().note("noted")
+    shown = "1,200 rows filled"
+    assert capsys.readouterr().err == f"\r{shown}\r{' ' * len(shown)}\rnoted\n"

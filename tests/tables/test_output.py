@@ -1,3 +1,4 @@
+import errno
 import gzip
 import io
 import os
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from lacunet._output import check_folder
 from lacunet.tables import open_output
 
 
@@ -44,7 +46,7 @@ def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path, error):
 def test_a_file_is_replaced_only_by_force(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"old")
-    with pytest.raises(FileExistsError, match="which exists.*--force"):
+    with pytest.raises(FileExistsError, match="which exists.*force=True"):
         open_output(path).__enter__()
     with open_output(path, force=True) as stream:
         stream.write(b"new")
@@ -108,7 +110,10 @@ with open_output(sys.argv[1], force=True) as stream:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="has no such signal")
-def test_ctrl_c_leaves_nothing(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "n_left"), [(signal.SIGINT, 0), (signal.SIGKILL, 1)]
+)
+def test_ctrl_c_leaves_nothing_and_the_next_run_cleans_up(tmp_path, number, n_left):
     path = tmp_path / "out.csv"
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(path)],
@@ -117,7 +122,37 @@ def test_ctrl_c_leaves_nothing(tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:
         assert process.stdout.readline() == b"ready\n"
-        assert len(names(tmp_path)) == 1
-        process.send_signal(signal.SIGINT)
+        with open_output(path) as stream:  # leaves alone what another is writing
+            stream.write(b"ours")
+        assert len(names(tmp_path)) == 2
+        process.send_signal(number)
         assert process.wait(timeout=30) != 0
+    assert len(names(tmp_path)) == 1 + n_left
+    for _ in range(2):
+        with open_output(path, force=True) as stream:
+            stream.write(b"new")
+        assert names(tmp_path) == ["out.csv"]
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_can_not_be_written_to_is_refused(tmp_path, monkeypatch, number):
+    def fail(self):
+        raise OSError(number, os.strerror(number), str(self))
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+    words = "Could not write in .*: (the disk is full|.* read-only|permission .*)"
+    with pytest.raises(OSError, match=words) as found:
+        check_folder(tmp_path / "new", n_bytes=0)
+    assert "rrno" not in str(found.value)
+
+
+def test_a_disk_that_is_full_names_the_file(tmp_path):
+    with pytest.raises(OSError, match=r"out\.csv"), open_output(tmp_path / "out.csv"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_disk_without_room_is_refused_and_a_trial_leaves_nothing(tmp_path):
+    check_folder(tmp_path / "new" / "er", n_bytes=0)
+    with pytest.raises(OSError, match="MB of free space, but expected"):
+        check_folder(tmp_path, n_bytes=2**62)
     assert names(tmp_path) == []

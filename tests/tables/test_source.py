@@ -169,7 +169,9 @@ def test_sheets_of_workbooks_are_read_by_name_and_number(tmp_path):
         assert columns[2].n_censored == 1
     with open_table(tmp_path / "b.xlsx") as table:
         assert table.names == ("nothing", "here")
-    with pytest.raises(TableError, match="--sheet 'dat'.*Did you mean 'data'"):
+    with pytest.raises(
+        TableError, match="--sheet 'dat', but expected a sheet.*did you mean 'data'"
+    ):
         open_table(tmp_path / "b.xlsx", ReadOptions(sheet="dat"))
 
 

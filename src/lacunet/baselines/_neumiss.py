@@ -352,7 +352,7 @@ class NeuMissClassifier(ClassifierMixin, NeuMissNetwork):
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to train; predictions are made on the CPU.
     verbose : int, default=0
-        Show a progress bar if not 0.
+        Show the progress of training if not 0.
     random_state : int, RandomState instance or None, default=None
         Seed of all randomness.
 
@@ -477,7 +477,7 @@ class NeuMissRegressor(RegressorMixin, NeuMissNetwork):
     device : {"cpu", "cuda", "mps", "auto"}, default="cpu"
         Where to train; predictions are made on the CPU.
     verbose : int, default=0
-        Show a progress bar if not 0.
+        Show the progress of training if not 0.
     random_state : int, RandomState instance or None, default=None
         Seed of all randomness.
 

@@ -1,5 +1,6 @@
 """The ``lacunet`` command."""
 
+import os
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -30,4 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         msg = "The command needs more packages: pip install 'lacunet[cli]'."
         raise SystemExit(msg) from error
+    # Threads that wait for others sleep, instead of spinning on the core that these
+    # need: where other programs run, training is up to eight times as fast. It is read
+    # when numpy, scikit-learn and torch are loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     lacunet(arguments, prog_name="lacunet")

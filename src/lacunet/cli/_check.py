@@ -52,10 +52,11 @@ def check(
         match, name = file.match(schema), file.short_name
         drift = tables.Drift(schema, known.training, lacking=match.missing)
         unseen: dict[str, list[str]] = {}
-        with terminal.progress("checking") as bar:
-            for block in file.blocks(schema=schema, unseen=unseen):
-                drift.update(block, unseen)
-                bar.advance(bar.task_ids[0], len(block))
+        advance = terminal.count_rows("checked", "")
+        for block in file.blocks(schema=schema, unseen=unseen):
+            drift.update(block, unseen)
+            advance(len(block))
+        terminal.print_notices(file.list_notices(schema.names))
     columns = drift.compare()
     changed = [column for column in columns if column.changes]
     same = [column.name for column in columns if not column.changes]

@@ -1,19 +1,17 @@
 """``lacunet compare``: methods compared on a table."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from lacunet._progress import ProgressLine
 from lacunet._text import show_score
 from lacunet.cli import _options as options
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from lacunet.evaluation import Comparison, Task
     from lacunet.tables import ReadOptions
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 @options.task
 @click.option(
     "--methods",
-    type=options.names,
     help="Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
     "xgboost, catboost, linear, mean, gmm, neumiss, paper.  [default: the first eight]",
 )
@@ -44,7 +41,12 @@ if TYPE_CHECKING:
 )
 @click.option("--drop-at-test", **options.several("A column to hide in the test rows."))
 @options.page("-o", "--output", help="Also write a page, in HTML.")
-@options.jobs
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    show_default="one for each core, at most 8",
+    help="Number of processes, one core each.",
+)
 @options.seed
 @options.force
 @options.reading
@@ -54,12 +56,12 @@ def compare(
     reading: "ReadOptions",
     target: str,
     task: "Task | None",
-    methods: tuple[str, ...] | None,
+    methods: str | None,
     folds: int,
     repeats: int,
     drop_at_test: tuple[str, ...],
     output: Path | None,
-    jobs: int,
+    jobs: int | None,
     seed: int,
     force: bool,
 ) -> None:
@@ -77,25 +79,46 @@ def compare(
     lacunet compare patients.csv --target ill --drop-at-test age -o compare.html
     lacunet compare patients.csv --target ill --methods lacunet,hgb --folds 3
     """
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
     from lacunet.evaluation import COMPARED, compare_methods, split_target
-    from lacunet.tables import open_table
+    from lacunet.tables import check_known, open_table
 
     with open_table(table, reading) as file:
         name = file.short_name
+        check_known([target], file.names, "--target")
+        check_known(drop_at_test, file.names, "--drop-at-test")
         parts = split_target(file.read(), target, task)
-    with terminal.progress("comparing") as bar:
-        found = compare_methods(
-            parts.X,
-            parts.y,
-            task=parts.task,
-            methods=methods or COMPARED,
-            n_folds=folds,
-            n_repeats=repeats,
-            drop_at_test=drop_at_test,
-            random_state=seed,
-            n_jobs=jobs,
-            on_fold=partial(_show_fold, terminal, bar),
-        )
+        terminal.print_notices(file.list_notices())
+    line = ProgressLine(shown=not terminal.quiet)
+
+    def show_fold(
+        done: int,
+        total: int,
+        method: str,
+        fold: int,
+        scores: Mapping[str, float | None],
+    ) -> None:
+        shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
+        text = f"{done}/{total}: {method}, fold {fold + 1}: "
+        text += ", ".join(shown) or "failed"
+        if line.is_rewritten:
+            line.show(lambda: text)
+        else:
+            terminal.note(text)
+
+    found = compare_methods(
+        parts.X,
+        parts.y,
+        task=parts.task,
+        methods=methods.replace(" ", "").split(",") if methods else COMPARED,
+        n_folds=folds,
+        n_repeats=repeats,
+        drop_at_test=drop_at_test,
+        random_state=seed,
+        n_jobs=jobs or min(cpu_count(), 8),
+        on_fold=show_fold,
+    )
     for column in (None, *found.drop_at_test):
         terminal.print()
         if column is not None:
@@ -112,25 +135,6 @@ def compare(
         page = write_comparison(found, output, title=title, force=force)
         terminal.print(f"The page: {page}")
     terminal.print_json({"table": name, "target": target, **found.as_dict()})
-
-
-def _show_fold(
-    terminal: Terminal,
-    bar: "Progress",
-    done: int,
-    total: int,
-    method: str,
-    fold: int,
-    scores: Mapping[str, float | None],
-) -> None:
-    """Show how many fits are done: by the bar at a terminal, else in a line."""
-    shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
-    text = f"{method}, fold {fold + 1}: {', '.join(shown) or 'failed'}"
-    if bar.live.is_started:
-        task = bar.task_ids[0]
-        bar.update(task, completed=done, total=total, description=f"last {text}")
-    else:
-        terminal.note(f"{done}/{total}: {text}")
 
 
 def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:

@@ -1,13 +1,17 @@
 """``lacunet fit``: a model of one's own table."""
 
-import sys
+import math
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lacunet._output import check_folder, check_target, temporary_name
 from lacunet._text import clock_time, show_count
 from lacunet.cli import _options as options
 from lacunet.cli._terminal import Terminal
@@ -17,7 +21,12 @@ if TYPE_CHECKING:
     from lacunet.tables import ColumnInfo, ReadOptions
 
 CARD = "card.md"
-_MAX_COLUMNS, _MAX_CLASSES = 40, 10  # listed
+_MAX_COLUMNS = _MAX_CLASSES = 10  # listed
+# Seconds of a time limit that are kept for the scores, at most, and for writing; and
+# the part of the first training's time that has to be left for a second one.
+_TO_SCORE, _TO_WRITE, _ENOUGH = 30.0, 1.0, 0.8
+# Kinds of columns as nouns, where they are none.
+_KINDS = {"empty": "empty column", "text": "text column", "unsupported": "other"}
 
 
 @options.command("Train a model of a table.")
@@ -28,7 +37,6 @@ _MAX_COLUMNS, _MAX_CLASSES = 40, 10  # listed
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    callback=options.check_free,
     help="The folder to write.",
 )
 @options.task
@@ -49,7 +57,13 @@ _MAX_COLUMNS, _MAX_CLASSES = 40, 10  # listed
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
-    help="Seconds of training, both times together.",
+    help="Seconds that the whole command may take, from its start.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for the state of training. A command that was stopped goes on from it, "
+    "and it is removed in the end.",
 )
 @options.seed
 @options.force
@@ -67,6 +81,7 @@ def fit(
     hold_out: float,
     refit: bool,
     time_limit: float | None,
+    checkpoint: Path | None,
     seed: int,
     force: bool,
 ) -> None:
@@ -75,35 +90,53 @@ def fit(
     Missing values need no treatment. Some rows are held out, and the model is scored on
     them, beside HistGradientBoosting and a trivial model; then the model that is
     written is trained on all rows. The density is fitted to rows without a target, too.
-    The folder has a card that describes the model and how good it is. TABLE is CSV or
-    Parquet; - is standard input.
+    The folder has a card that describes the model and how good it is. Ctrl-C stops, and
+    nothing is written; with --checkpoint the same command goes on later. TABLE is CSV
+    or Parquet; - is standard input.
 
     Examples
     --------
     lacunet fit patients.csv --target ill -o model
     lacunet fit patients.csv --target ill -o model --drop id --missing -999
     lacunet fit patients.csv --target cost -o model --time-limit 60 --report fit.html
+    lacunet fit patients.csv --target cost -o model --checkpoint fit.state
     """
+    if checkpoint is not None:
+        check_folder(checkpoint.parent, n_bytes=2**20)
     from lacunet import evaluation
     from lacunet.estimators import check_place
     from lacunet.evaluation import TableFacts, describe_model, split_target
-    from lacunet.tables import ModelTable, Schema, open_table, summarize_columns
+    from lacunet.tables import (
+        ModelTable,
+        Schema,
+        check_known,
+        open_table,
+        summarize_columns,
+    )
+
+    def allow(n_trainings: int, to_score: float) -> float:
+        """Divide the time that is left among trainings; return it."""
+        if time_limit is None:
+            return math.inf
+        left = time_limit - (time.monotonic() - terminal.began) - _TO_WRITE
+        seconds = (left - min(left / 3, to_score)) / n_trainings
+        estimator.set_params(time_limit=max(0.1, round(seconds, 1)))
+        return left
 
     check_place(output, force=force)
     with open_table(table, reading) as file:
+        check_known([target], file.names, "--target")
         parts = split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)
         facts = TableFacts(file.short_name, target, *sizes, file.columns)
+        notices = file.list_notices()
     _print_columns(terminal, facts.columns)
+    terminal.print_notices(notices)
     _print_target(terminal, parts)
     estimator = options.make_estimator(
-        parts.task,
-        parameters,
-        # Of both times together.
-        time_limit=time_limit / 2 if time_limit and refit else time_limit,
-        random_state=seed,
-        verbose=int(sys.stderr.isatty() and not terminal.quiet),
+        parts.task, parameters, random_state=seed, verbose=int(not terminal.quiet)
     )
+    allow(2 if refit else 1, _TO_SCORE)
     found = evaluation.hold_out(
         estimator,
         parts.X,
@@ -113,11 +146,22 @@ def fit(
         test_size=hold_out,
         random_state=seed,
         on_step=lambda text: terminal.note(f"{text[:1].upper()}{text[1:]}."),
+        checkpoint=checkpoint,
     )
     model = found.model
+    again = None if checkpoint is None else Path(f"{checkpoint}.refit")
+    if refit and allow(1, 0.0) < _ENOUGH * found.seconds["lacunet"]:
+        refit = False
+        terminal.warn(
+            "too little time is left to train on all rows. The model that was scored "
+            "is written, which has not seen the held-out rows."
+        )
     if refit:
-        terminal.note(f"Training on all {len(parts.y)} rows.")
-        model = estimator.fit(parts.X, parts.y, X_unlabelled=parts.X_unlabelled)
+        terminal.note(f"Training on all {len(parts.y):,} rows.")
+        model = estimator.fit(
+            parts.X, parts.y, X_unlabelled=parts.X_unlabelled, checkpoint=again
+        )
+        found = replace(found, refit_cut=model.timed_out_)
     _print_scores(terminal, found)
     today = datetime.now(UTC).date().isoformat()
     card = describe_model(found, facts, date=today, refitted=refit)
@@ -129,28 +173,45 @@ def fit(
         training=summarize_columns(parts.X, Schema.of_model(model)),
     )
     texts = {CARD: card, ModelTable.FILE_NAME: known.to_text()}
-    model.save(output, force=force, texts=texts)
-    terminal.print(f"The model: {output}")
-    if report is not None:
+    if report is None:
+        model.save(output, force=force, texts=texts)
+    else:  # both are written, or none
         from lacunet.report import write_fit
 
-        title = f"A model of {target} from {facts.name}"
-        write_fit(found, report, table=facts, title=title, force=force)
+        with temporary_name(report) as page:
+            title = f"A model of {target} from {facts.name}"
+            write_fit(found, page, table=facts, title=title)
+            check_target(report, force=force)  # it may have come meanwhile
+            model.save(output, force=force, texts=texts)
+            page.replace(report)
+    if checkpoint is not None and again is not None:
+        checkpoint.unlink(missing_ok=True)
+        again.unlink(missing_ok=True)
+    terminal.print(f"The model: {output}")
+    if report is not None:
         terminal.print(f"The page: {report}")
     record = {"model": output, "target": target, "rows": facts.n_rows}
-    terminal.print_json({**record, **found.as_dict(), "page": report})
+    record |= {**found.as_dict(), "refitted": refit, "page": report}
+    terminal.print_json(record)
 
 
 def _print_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:
+    """Print how many columns of each kind there are, and which have missing values."""
+    kinds = Counter(_KINDS.get(column.kind, column.kind) for column in columns)
+    named = ", ".join(
+        show_count(n, kind).replace("categorys", "categories")
+        for kind, n in kinds.most_common()
+    )
     rows = []
-    for column in columns:
-        n_distinct = "many" if column.n_distinct is None else str(column.n_distinct)
-        rows.append((column.name, column.kind, n_distinct, str(column.n_missing)))
-    header = ("column", "type", ">values", ">missing")
-    terminal.print_table(header, rows, max_rows=_MAX_COLUMNS)
-    for column in columns:
-        for notice in column.notices:
-            terminal.note(f"Column {column.name!r}: {notice.text}")
+    for column in sorted(columns, key=lambda column: -column.n_missing):
+        if column.n_missing:
+            distinct = "many" if column.n_distinct is None else str(column.n_distinct)
+            rows.append((column.name, column.kind, distinct, str(column.n_missing)))
+    missing = f"missing values in {len(rows)}" if rows else "nothing is missing"
+    terminal.print(f"{show_count(len(columns), 'column')}: {named}; {missing}.")
+    if rows:
+        header = ("column", "type", ">values", ">missing")
+        terminal.print_table(header, rows, max_rows=_MAX_COLUMNS)
 
 
 def _print_target(terminal: Terminal, parts: "TargetTable") -> None:

@@ -1,21 +1,21 @@
 """``lacunet impute``: a table with its missing values filled."""
 
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lacunet._output import STANDARD
-from lacunet._text import list_names
+from lacunet._text import list_names, show_count
 from lacunet.cli import _options as options
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import ReadOptions, Schema, TableFile
+    from lacunet.tables import FileFormat, ReadOptions, Schema, TableFile
 
 _MOST_ROWS = 100_000  # that an imputer is fitted to
 
@@ -33,6 +33,11 @@ _MOST_ROWS = 100_000  # that an imputer is fitted to
     type=click.IntRange(min=1),
     help="Number of tables to write, filled with random draws instead of means.",
 )
+@click.option(
+    "--fill-censored",
+    is_flag=True,
+    help="Fill values that are known by a bound alone, such as <0.5, too.",
+)
 @options.seed
 @options.force
 @options.reading
@@ -43,6 +48,7 @@ def impute(
     output: str,
     model: str | None,
     draws: int | None,
+    fill_censored: bool,
     seed: int,
     force: bool,
 ) -> None:
@@ -51,10 +57,11 @@ def impute(
     Numbers get their conditional mean given the rest of the row, categories the most
     probable one; --draws writes several tables of random draws, which show how
     uncertain the filled values are. The model is a Gaussian mixture that is fitted to
-    the table itself, or that of --model. Cells that have a value are written back
-    exactly as they stand in the file, with its separator, decimal mark and encoding;
-    integers stay integers. TABLE is CSV or Parquet, and so is the output; - is standard
-    input or output.
+    the table itself, or that of --model. Cells that have a value are written back as
+    they stand in the file, with its separator, decimal mark and encoding; integers stay
+    integers. So do cells that are no numbers in a column of numbers, and bounds such as
+    <0.5. Text is written as CSV, all else as the name of the output asks for; - is
+    standard input or output.
 
     Examples
     --------
@@ -63,6 +70,8 @@ def impute(
     lacunet impute new.csv -o filled.csv --model model
     """
     paths = _name_outputs(output, draws)
+    for path in paths:
+        options.check_free(path, force=force)
     import numpy as np
 
     from lacunet.tables import ModelTable, Schema, open_output, open_table, write_draws
@@ -71,15 +80,17 @@ def impute(
     random_state = np.random.RandomState(seed)
     read = reading if model is None else ModelTable.read(model).options(reading)
     with open_table(table, read) as file, ExitStack() as stack:
-        _check_kind(file, output)
+        format = _find_format(file, output)
         enter = stack.enter_context
         streams = [enter(open_output(path, force=force)) for path in paths]
         if model is None:
+            terminal.print_notices(file.list_notices())
             fitted = _fit(terminal, file, random_state)
             schema = Schema.of_model(fitted)
         else:
             fitted = options.load_model(model).set_params(random_state=random_state)
             schema = Schema.of_model(fitted)
+            terminal.print_notices(file.list_notices(schema.names))
             _warn_left(terminal, file, schema)
 
         def fill(rows: "pd.DataFrame") -> Any:
@@ -87,12 +98,20 @@ def impute(
                 return [fitted.impute(rows)]
             return fitted.sample_imputations(rows, draws)
 
-        bar = enter(terminal.progress("filling", file.n_rows))
-        advance = partial(bar.advance, bar.task_ids[0])
-        count = write_draws(file, streams, fill, schema=schema, advance=advance)
+        advance = terminal.count_rows("filled", output)
+        count = write_draws(
+            file,
+            streams,
+            fill,
+            schema=schema,
+            advance=advance,
+            format=format,
+            fill_censored=fill_censored,
+        )
     terminal.warn_unseen(count.unseen)
     n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
-    terminal.note(f"Filled {n_filled} missing values in {count.n_rows} rows.")
+    filled = show_count(n_filled, "missing value")
+    terminal.note(f"Filled {filled} in {show_count(count.n_rows, 'row')}.")
     if n_left:
         terminal.warn(
             f"{n_left} missing values are left in {list_names(list(count.left))}: the "
@@ -114,17 +133,22 @@ def _name_outputs(output: str, draws: int | None) -> list[str]:
     return [f"{stem}-{number}{ending}" for number in range(1, draws + 1)]
 
 
-def _check_kind(file: "TableFile", output: str) -> None:
+def _find_format(file: "TableFile", output: str) -> "FileFormat":
+    """Return how the output is written: as the table is, unless its name differs."""
     from lacunet.tables import FileFormat
 
-    here, asked = file.format.kind, FileFormat.of_name(output).kind
-    if output != STANDARD and here != asked:
-        names = {"csv": "CSV", "parquet": "Parquet"}
+    here, asked = file.format, FileFormat.of_name(output)
+    if output == STANDARD or (here.kind == asked.kind != "csv"):
+        return here
+    if here.kind == "csv" == asked.kind and Path(output).suffix not in (".tsv", ".tab"):
+        return here  # with its own separator
+    if here.kind == "csv" != asked.kind:
         msg = (
-            f"Got {names[here]} to be written to {output}, which asks for "
-            f"{names[asked]}, but expected the same: cells are written as they stand."
+            f"Got a table of text to be written to {output}, but expected a name that "
+            f"ends in .csv or .tsv: cells are written as they stand."
         )
         raise click.ClickException(msg)
+    return replace(here, kind=asked.kind, separator=asked.separator)
 
 
 def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
@@ -132,10 +156,6 @@ def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
 
     terminal.note(f"Fitting a mixture to {file.short_name}.")
     rows = file.read(_MOST_ROWS)
-    for column in file.columns:
-        for notice in column.notices:
-            if notice.what == "minus":
-                terminal.warn(f"column {column.name!r}: {notice.text}")
     empty = [column.name for column in file.columns if column.kind == "empty"]
     terminal.warn_names("left as it is, as no row has a value", empty)
     if len(empty) == len(file.columns):

@@ -1,5 +1,6 @@
 """The command, and how it ends: errors, Ctrl-C, warnings."""
 
+import re
 import signal
 import sys
 import threading
@@ -10,6 +11,8 @@ from typing import Any
 
 import click
 
+from lacunet._output import explain
+from lacunet._progress import clear_line
 from lacunet.cli._check import check
 from lacunet.cli._compare import compare
 from lacunet.cli._demo import demo
@@ -18,7 +21,13 @@ from lacunet.cli._impute import impute
 from lacunet.cli._options import COMMON
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
-from lacunet.cli._terminal import UNREAD, Stopped, Terminal, forget_reader
+from lacunet.cli._terminal import (
+    INTERRUPTED,
+    UNREAD,
+    Stopped,
+    Terminal,
+    forget_reader,
+)
 from lacunet.exceptions import LacunetError
 
 # What public functions raise for bad data, files, models and parameters. Everything
@@ -43,26 +52,41 @@ class CommandGroup(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _short_warnings(), _tidy_end():
+            with _short_warnings(), _signals_end_it():
                 return super().invoke(context)
-        except KeyboardInterrupt as error:
-            raise Stopped from error
+        except (KeyboardInterrupt, SystemExit) as end:
+            if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+                raise
+            raise Stopped from end
         except BrokenPipeError:  # as in `lacunet predict model table.csv | head`
             forget_reader(sys.stdout)
             raise SystemExit(UNREAD) from None
         except EXPECTED as error:
             if context.ensure_object(Terminal).debug:
                 raise
-            text = str(error).strip() or type(error).__name__
-            if text.startswith("No module named"):
-                text += ". Install what is missing with pip install 'lacunet[all]'."
-            lines = text.splitlines()[:_MOST_LINES]
+            lines = _describe(error).splitlines()[:_MOST_LINES]
             raise click.ClickException("\n".join(lines)) from error
+        finally:
+            clear_line()
+
+
+def _describe(error: BaseException) -> str:
+    """Return the message of an error, in sentences."""
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f"{error.filename}: " if error.filename else ""
+        text = f"{place}{explain(error)}."
+    if text.startswith("No module named"):
+        text += ". Install what is missing with pip install 'lacunet[all]'."
+    return re.sub(r"\[errno \d+\] ?", "", text, flags=re.IGNORECASE)
 
 
 @contextmanager
-def _tidy_end() -> Iterator[None]:
-    """Clean up on SIGTERM, too: nothing half-written is left."""
+def _signals_end_it() -> Iterator[None]:
+    """End the command on SIGINT and SIGTERM, after all that is to be cleaned up.
+
+    Not by KeyboardInterrupt, after which estimators keep what they have learned so far.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -70,11 +94,13 @@ def _tidy_end() -> Iterator[None]:
     def end(number: int, frame: Any) -> None:
         raise SystemExit(128 + number)
 
-    former = signal.signal(signal.SIGTERM, end)
+    signals = (signal.SIGINT, signal.SIGTERM)
+    former = [signal.signal(number, end) for number in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in zip(signals, former, strict=True):
+            signal.signal(number, handler)
 
 
 @contextmanager

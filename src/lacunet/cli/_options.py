@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,24 +11,30 @@ from typing import Any
 import click
 from click import Choice, FloatRange, IntRange
 
-from lacunet._output import STANDARD
+from lacunet._output import STANDARD, check_folder
 from lacunet.cli._terminal import Terminal
 
-_MOST_CORES = 8
 _EXAMPLES = "\n\nExamples\n--------\n"
 
 
 def command(short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command of a function that gets a ``Terminal``; its docstring is the help.
 
-    The examples of the docstring are printed below the options.
+    The examples of the docstring are printed below the options. Before the function is
+    called, and anything heavy imported, the files that its arguments name are checked.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         text, _, examples = (inspect.getdoc(function) or "").partition(_EXAMPLES)
         epilog = f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
         make = click.command(help=text, epilog=epilog, short_help=short_help)
-        made = make(click.pass_obj(function))
+
+        @functools.wraps(function)
+        def run(terminal: Terminal, **values: Any) -> Any:
+            _check_files(terminal, values)
+            return function(terminal, **values)
+
+        made = make(click.pass_obj(run))
         made.params += COMMON
         return made
 
@@ -42,8 +49,8 @@ def _set(context: click.Context, option: click.Parameter, value: bool) -> None:
 
 
 def _common(name: str, field: str, text: str) -> click.Option:
-    settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "help": text}
-    return click.Option([name, field], expose_value=False, callback=_set, **settings)
+    settings: Any = {"is_flag": True, "is_eager": True, "expose_value": False}
+    return click.Option([name, field], help=text, callback=_set, **settings)
 
 
 # The options that all commands have.
@@ -54,41 +61,45 @@ COMMON = (
 )
 
 
-def check_free(context: click.Context, option: click.Parameter, path: Any) -> Any:
-    """Refuse to write over a file, unless by force."""
-    if path is not None and path.exists() and not context.params["force"]:
-        msg = f"{path} exists already. Replace it with --force, or name another."
-        raise click.ClickException(msg)
-    return path
-
-
-def _check_page(context: click.Context, option: click.Parameter, path: Any) -> Any:
-    if str(path) == STANDARD:  # which has the text
-        msg = "A page can't go to standard output: name a file."
-        raise click.BadParameter(msg, context, option)
-    return check_free(context, option, path)
-
-
-def _check_one_result(context: click.Context, option: Any, path: str) -> str:
-    if path == STANDARD and context.ensure_object(Terminal).as_json:
+def _check_files(terminal: Terminal, values: Mapping[str, Any]) -> None:
+    """Check what is read and written, as far as the names of files go."""
+    output, report = values.get("output"), values.get("report")
+    if output == STANDARD and terminal.as_json:
         msg = "Got --json and a table on standard output. Name a file with -o."
         raise click.UsageError(msg)
-    return path
+    if Path(STANDARD) in (output, report):  # which has the text
+        msg = "A page or a model can't go to standard output: name a file."
+        raise click.UsageError(msg)
+    model, table = values.get("model"), values.get("table", STANDARD)
+    if model is not None and not (Path(model) / "model.json").is_file():
+        wrong = "has no model.json" if Path(model).is_dir() else "is no folder"
+        msg = (
+            f"Got a model {model!r}, which {wrong}, but expected a folder that "
+            f"`lacunet fit` has written."
+        )
+        raise click.ClickException(msg)
+    # Patterns, standard input and addresses are left to those who open them.
+    special = table == STANDARD or re.search(r"[*?\[]|://", table)
+    if not special and not Path(table).exists():
+        msg = f"Got a table {table!r}, but there is no such file."
+        raise click.ClickException(msg)
+    for path in (output, report):
+        if path is not None and not values.get("draws"):  # which have other names
+            check_free(path, force=values.get("force", False))
 
 
-def _count_cores() -> int:
-    from joblib import cpu_count  # type: ignore[import-untyped]
-
-    return min(int(cpu_count()), _MOST_CORES)
-
-
-def names(value: str) -> tuple[str, ...]:
-    """Return the names of a text that has commas between them."""
-    found = tuple(part.strip() for part in value.split(",") if part.strip())
-    if not found:
-        msg = f"Got {value!r}, but expected names, as in a,b."
-        raise click.BadParameter(msg)
-    return found
+def check_free(path: str | Path, *, force: bool) -> None:
+    """Refuse to write over a file unless by force, and where one can't write."""
+    target = Path(path)
+    if str(path) == STANDARD:
+        return
+    if target.exists():
+        if not target.is_file() and not target.is_dir():
+            return  # a pipe or a device
+        if not force:
+            msg = f"{path} exists already. Replace it with --force, or name another."
+            raise click.ClickException(msg)
+    check_folder(target.parent, n_bytes=2**20)
 
 
 def sizes(value: str) -> tuple[int, ...]:
@@ -113,7 +124,6 @@ def table_output(text: str) -> Callable[..., Any]:
         "--output",
         type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
         default=STANDARD,
-        callback=_check_one_result,
         help=f"{text}  [default: -, standard output]",
     )
 
@@ -130,21 +140,14 @@ task = click.option(
 seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."
 )
-# Eager: known when the other options are checked.
-force = click.option(
-    "--force", is_flag=True, is_eager=True, help="Replace files that exist already."
-)
-jobs = click.option(
-    "--jobs",
-    type=IntRange(min=1),
-    default=_count_cores,
-    show_default=f"one for each core, at most {_MOST_CORES}",
-    help="Number of processes, one core each.",
-)
+force = click.option("--force", is_flag=True, help="Replace files that exist already.")
 _PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
-page = functools.partial(click.option, type=_PAGE_TYPE, callback=_check_page)
+page = functools.partial(click.option, type=_PAGE_TYPE)
 READING: Mapping[str, Mapping[str, Any]] = {
-    "--missing": several("A cell that means missing, beside the usual ones.", "TEXT"),
+    "--missing": several(
+        "A cell that means missing, beside the usual ones; NAME=TEXT in one column.",
+        "TEXT",
+    ),
     "--no-usual-missing": {
         "is_flag": True,
         "help": "In CSV files only an empty cell means missing, not NA, ?, - and "
@@ -153,13 +156,24 @@ READING: Mapping[str, Mapping[str, Any]] = {
     "--drop": several("A column to leave out."),
     "--categorical": several("A column of categories, even if it looks numeric."),
     "--sep": {"help": "Separator between cells.  [default: detected]"},
-    "--encoding": {
-        "help": "Such as latin-1.  [default: UTF-8, or by the byte order mark]"
+    "--encoding": {"help": "Such as latin-1.  [default: detected]"},
+    "--header": {
+        "type": Choice(("first", "none")),
+        "default": "first",
+        "help": "Whether the first row has the names of the columns.",
     },
+    "--skip-rows": {
+        "type": IntRange(min=0),
+        "default": 0,
+        "help": "Lines above the table.",
+    },
+    "--comment": {"help": "Rows that begin with this are ignored."},
+    "--decimal": {"help": "Decimal mark, . or ,  [default: detected]"},
+    "--thousands": {"help": "Mark between thousands.  [default: detected]"},
+    "--sheet": {"help": "Sheet of an Excel workbook, by name or number."},
 }
-_FRACTION = FloatRange(0, 1, max_open=True)
-_COUNT = IntRange(min=1)
-_AT_LEAST_ZERO = FloatRange(0)
+_COUNT, _AT_LEAST_ZERO = IntRange(min=1), FloatRange(0)
+_FRACTION, _PART = FloatRange(0, 1, max_open=True), FloatRange(0, 1, True, True)
 # Type, or all values, and help of parameters of the estimators.
 FLAGS: Mapping[str, tuple[Any, str]] = {
     "--n-networks": (_COUNT, "Number of networks whose predictions are averaged."),
@@ -170,33 +184,15 @@ FLAGS: Mapping[str, tuple[Any, str]] = {
     "--batch-size": (_COUNT, "Rows per training step."),
     "--lr": (FloatRange(0, min_open=True), "Learning rate."),
     "--weight-decay": (_AT_LEAST_ZERO, "Weight decay of the networks."),
-    "--validation-fraction": (
-        FloatRange(0, 1, min_open=True, max_open=True),
-        "Fraction of rows used for early stopping.",
-    ),
-    "--density": (
-        ("auto", "diag", "factor", "full"),
-        "Covariances of the Gaussian mixture.",
-    ),
+    "--validation-fraction": (_PART, "Fraction of rows used for early stopping."),
+    "--density": (("auto", "diag", "factor", "full"), "Covariances of the mixture."),
     "--n-components": (_COUNT, "Components of the mixture; needs --density."),
     "--gamma": (_AT_LEAST_ZERO, "Initial variance of noise on observed values."),
-    "--density-loss-weight": (
-        _AT_LEAST_ZERO,
-        "Weight of the density's likelihood in the loss.",
-    ),
+    "--density-loss-weight": (_AT_LEAST_ZERO, "Weight of the density in the loss."),
     "--indicator": (("auto", "yes", "no"), "Add missingness indicator columns."),
-    "--mask-augmentation": (
-        _FRACTION,
-        "Mean fraction of observed values hidden in training.",
-    ),
-    "--max-categories": (
-        IntRange(min=2),
-        "Maximum number of categories of a column; the rarest are pooled.",
-    ),
-    "--scale": (
-        ("standard", "robust", "quantile", "none"),
-        "Scaling of numeric columns.",
-    ),
+    "--mask-augmentation": (_FRACTION, "Mean fraction of values hidden in training."),
+    "--max-categories": (IntRange(min=2), "Maximum of a column; others are pooled."),
+    "--scale": (("standard", "robust", "quantile", "none"), "Scaling of numbers."),
     "--propagate": (
         ("auto", "expectation", "sample"),
         "Predict from the expected first layer, or from draws of what is missing.",
@@ -213,7 +209,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         from lacunet.tables import ReadOptions
 
         usual = not chosen.pop("no_usual_missing")
-        return ReadOptions(**chosen, usual_missing=usual)
+        header = chosen.pop("header") == "first"
+        return ReadOptions(**chosen, usual_missing=usual, header=header)
 
     return _gathered(command, "reading", READING, build)
 

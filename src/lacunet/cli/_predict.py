@@ -69,6 +69,7 @@ def predict(
     known, format = tables.ModelTable.read(model), tables.FileFormat.of_name(output)
     # The table first: it is known within a moment whether it is there.
     with tables.open_table(table, known.options(reading)) as file:
+        tables.check_known(keep, file.names, "--keep")
         fitted = options.load_model(model)
         if not hasattr(fitted, "predict"):
             msg = (
@@ -78,6 +79,7 @@ def predict(
             raise click.ClickException(msg)
         schema = tables.Schema.of_model(fitted)
         match = file.match(schema)
+        terminal.print_notices(file.list_notices(schema.names))
         ignored = [x for x in match.unknown if x not in {known.target, *keep}]
         terminal.warn_names("not in the table, so missing in every row", match.missing)
         terminal.warn_names("ignored, as the model does not know it", ignored)
@@ -99,12 +101,10 @@ def predict(
                 if not strict:
                     drift.update(block, unseen)
                 yield tables.predict_rows(fitted, block)
-                bar.advance(bar.task_ids[0], len(block))
+                advance(len(block))
 
-        with (
-            tables.open_output(output, force=force) as stream,
-            terminal.progress("predicting") as bar,
-        ):
+        advance = terminal.count_rows("predicted", output)
+        with tables.open_output(output, force=force) as stream:
             frames = predictions()
             if keep:
                 typed = format.kind == "parquet"
@@ -112,7 +112,7 @@ def predict(
                 frames = _join(cells, frames)
             n_rows = tables.write_rows(stream, frames, format)
     changed = {} if strict else _warn_changed(terminal, drift, model, table)
-    terminal.note(f"Predicted {n_rows} rows.")
+    terminal.note(f"Predicted {show_count(n_rows, 'row')}.")
     record = {"rows": n_rows, "output": output, **vars(match)}
     terminal.print_json({**record, "changed": changed})
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lacunet._text import list_names
+from lacunet._text import list_names, show_count
 from lacunet.cli import _options as options
 from lacunet.cli._terminal import Terminal
 
@@ -47,16 +47,18 @@ def profile(
     lacunet profile patients.csv --missing -999 --drop id
     """
     from lacunet.profile import profile_table
-    from lacunet.tables import open_table
+    from lacunet.tables import check_known, open_table
 
     with open_table(table, reading) as file:
-        found = profile_table(file.read(), target=target)
+        check_known([target] if target else [], file.names, "--target")
+        notices = file.list_notices()
+        found = profile_table(file.read(), target=target, notices=notices)
         name = file.short_name
-    terminal.print(f"{name}: {found.n_rows} rows, {found.n_columns} columns.")
+    size = f"{show_count(found.n_rows, 'row')}, {show_count(found.n_columns, 'column')}"
+    terminal.print(f"{name}: {size}.")
     terminal.print_findings(found.findings)
     _print_tables(terminal, found)
-    for notice in found.notices:
-        terminal.note(notice)
+    terminal.print_notices(found.notices)
     if output is not None:
         from lacunet.report import write_profile
 

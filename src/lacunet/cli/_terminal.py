@@ -3,18 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import UnsupportedOperation
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
+from lacunet._output import STANDARD
+from lacunet._progress import ProgressLine, clear_line
 from lacunet._text import list_names
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 # Exit codes, as of programs that SIGINT or SIGPIPE have ended.
 INTERRUPTED, UNREAD = 130, 141
@@ -33,6 +32,7 @@ class Terminal:
     quiet: bool = False  # print only errors, warnings and what as_json asks for
     as_json: bool = False  # one JSON object in place of text
     debug: bool = False  # errors with their traceback
+    began: float = field(default_factory=time.monotonic)  # when the command did
 
     def print(self, text: str = "") -> None:
         """Print a result for a person."""
@@ -61,6 +61,11 @@ class Terminal:
                     f"categories of {name!r} that the model has not seen count as "
                     f"missing, such as {list_names(categories)}."
                 )
+
+    def print_notices(self, lines: Sequence[str]) -> None:
+        """Print what is to be known of a table, in one block."""
+        for line in lines:
+            self.note(line)
 
     def print_json(self, record: Any) -> None:
         """Print a result for a script, if it asks for JSON; paths may be in it."""
@@ -105,20 +110,20 @@ class Terminal:
         if max_rows is not None and len(rows) > max_rows:
             echo(f"... and {len(rows) - max_rows} more {header[0]}s.")
 
-    @contextmanager
-    def progress(self, title: str, total: int | None = None) -> "Iterator[Progress]":
-        """Show a progress bar of one task; it is not started in a file, or if quiet."""
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    def count_rows(self, done: str, output: str) -> Callable[[int], None]:
+        """Return what shows how many rows are done, given the rows of each block.
 
-        console = Console(stderr=True)
-        drawn = console.is_terminal and not console.is_dumb_terminal and not self.quiet
-        text = TextColumn("{task.description}", markup=False)
-        parts = (BarColumn(), MofNCompleteColumn(), text)
-        bar = Progress(*parts, console=console, transient=True)
-        bar.add_task(title, total=total)
-        with bar if drawn else nullcontext():
-            yield bar
+        It shows nothing where the rows themselves go to standard output.
+        """
+        line = ProgressLine(shown=not self.quiet and output != STANDARD)
+        total = 0
+
+        def advance(n_rows: int) -> None:
+            nonlocal total
+            total += n_rows
+            line.show("{:,} rows {}".format, total, done)
+
+        return advance
 
 
 class Stopped(click.ClickException):
@@ -139,6 +144,7 @@ class Stopped(click.ClickException):
 
 def echo(text: str, *, err: bool = False) -> None:
     """Print a line, or nothing if its reader is gone."""
+    clear_line()
     try:
         click.echo(text, err=err)
     except BrokenPipeError:

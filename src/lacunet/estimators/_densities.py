@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from tqdm.auto import tqdm
 
+from lacunet._progress import ProgressLine, clear_line
 from lacunet.density import (
     GaussianMixtureDensity,
     IncompleteGaussianMixture,
@@ -49,19 +49,25 @@ class Watch:
 
     def __init__(self, until: float | None = None, *, verbose: bool = False) -> None:
         self._until = math.inf if until is None else until
-        self._bar = tqdm(desc="EM", unit=" iterations", disable=not verbose)
+        self._line = ProgressLine(shown=verbose)
+        self._n_iterations = 0
         self.is_over = False
 
     def __call__(self, log_likelihood: float) -> bool:
         """Return whether the time is over, after an iteration."""
-        self._bar.update()
-        self._bar.set_postfix(log_likelihood=f"{log_likelihood:.4f}")
+        self._n_iterations += 1
+        self._line.show(
+            lambda: (
+                f"EM, iteration {self._n_iterations}: log-likelihood "
+                f"{log_likelihood:.4f}"
+            )
+        )
         self.is_over = time.monotonic() >= self._until
         return self.is_over
 
     def close(self) -> None:
         """Warn if EM was cut."""
-        self._bar.close()
+        clear_line()
         if self.is_over:
             msg = (
                 "EM was cut by time_limit, of which it may take a third: the density "

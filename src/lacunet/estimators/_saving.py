@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
+from lacunet._output import check_folder, explain, temporary_name
 from lacunet._validation import check_choice
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._checks import OF_PREDICTION, find_device
@@ -31,6 +31,7 @@ LIBRARY = "lacunet"
 TENSORS = "model.safetensors"
 RECORD = "model.json"
 TEXTS = "texts"  # in a record: names of the other files
+_ROOM = 50 * 2**20  # bytes of free space to train a model for
 
 # Parameters of how long to train, or how to predict: a checkpoint holds for others.
 _FREE = (*OF_PREDICTION, "max_epochs", "time_limit", "verbose", "warm_start")
@@ -110,19 +111,19 @@ def write_model(
     library; anything else is refused. The folder is made under a temporary name beside
     it and renamed, so that there is never half a model. A model that is there already
     is renamed first and deleted afterwards: a process killed in between leaves it
-    beside ``path``, with a name that ends in ``.old``.
+    beside ``path``, with a name that ends in ``.old``. What a killed process leaves is
+    removed when a model is written there again.
     """
     files = {name: text.encode() for name, text in (texts or {}).items()}
     listed = {**content, TEXTS: sorted(files)} if files else content
     files[TENSORS] = _dump(tensors)
     files[RECORD] = seal(listed, tensors_sha256=_sha256(files[TENSORS])).encode()
-    with _refusal(f"Got path={path!r}, but could not write a model there"):
+    with _refusal(f"Got path={str(path)!r}, but could not write a model there"):
         target = _target(path)
         _check_replaceable(target, force=force)
-        folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        former = folder.with_suffix(".old")
-        folder.mkdir()
-        try:
+        with temporary_name(target) as folder:
+            former = folder.with_name(f"{folder.name}.old")
+            folder.mkdir()
             for name, data in files.items():
                 _write_file(folder / name, data)
             if target.exists():
@@ -133,8 +134,6 @@ def write_model(
                 if former.exists():
                     former.rename(target)
                 raise
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(former, ignore_errors=True)
 
 
@@ -151,7 +150,8 @@ def check_place(path: AnyPath, *, force: bool = False) -> None:
     Raises
     ------
     LacunetError
-        If anything else is there, or its parent folder does not exist.
+        If anything else is there, if its parent folder does not exist or can't be
+        written to, or if it has less than 50 MB of free space.
 
     Examples
     --------
@@ -160,8 +160,13 @@ def check_place(path: AnyPath, *, force: bool = False) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     check_place(f"{folder}/model")
     """
-    with _refusal(f"Got path={path!r}, but could not write a model there"):
-        _check_replaceable(_target(path), force=force)
+    with _refusal(f"Got path={str(path)!r}, but could not write a model there"):
+        target = _target(path)
+        _check_replaceable(target, force=force)
+    try:
+        check_folder(target.parent, n_bytes=_ROOM)
+    except OSError as error:
+        raise LacunetError(str(error)) from error
 
 
 def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -171,8 +176,8 @@ def read_model(path: AnyPath) -> tuple[dict[str, Tensor], dict[str, Any]]:
     verified. Content of earlier formats is brought into the present one.
     """
     with _refusal(
-        f"Got path={path!r}, but could not read a model there: a folder with {RECORD} "
-        f"and {TENSORS}"
+        f"Got path={str(path)!r}, but could not read a model there: a folder with "
+        f"{RECORD} and {TENSORS}"
     ):
         folder = Path(os.fsdecode(path))
         text = (folder / RECORD).read_bytes()
@@ -242,8 +247,8 @@ class CheckpointFile:
         self._found: tuple[Tensors, dict[str, Any]] | None = None
         self.seed: int | None = None
         with _refusal(
-            f"Got checkpoint={path!r}, which can't be read, but expected nothing, or a "
-            f"checkpoint of lacunet"
+            f"Got checkpoint={str(path)!r}, which can't be read, but expected "
+            f"nothing, or a checkpoint of lacunet"
         ):
             target = _target(path)
             if target.exists():
@@ -384,7 +389,7 @@ def _refusal(message: str) -> Iterator[None]:
         *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
         *(OSError, RuntimeError, SafetensorError, StopIteration, TypeError, ValueError),
     ) as error:
-        msg = f"{message} ({error})."
+        msg = f"{message} ({explain(error)})."
         raise LacunetError(msg) from error
 
 
@@ -404,8 +409,8 @@ def _target(path: AnyPath) -> Path:
     target = Path(os.fsdecode(path)).resolve()
     if not target.parent.is_dir() or not target.name:
         msg = (
-            f"Got path={path!r}, but expected one in a folder that exists. Make "
-            f"{str(target.parent)!r} first."
+            f"Got path={str(path)!r}, but expected one in a folder that "
+            f"exists. Make {str(target.parent)!r} first."
         )
         raise LacunetError(msg)
     return target

@@ -118,6 +118,12 @@ def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
         head = f"Training ended after {epochs}, the most that were allowed"
         text = "It was still getting better; more (max_epochs, --max-epochs) may help."
         yield Finding("learning", head, text, weak=True)
+    if found.refit_cut:
+        text = (
+            "The model that is written was trained again, on all rows, and had less "
+            "time than it needed; more time (--time-limit) may make it better."
+        )
+        yield Finding("learning", "The second training was cut", text, weak=True)
 
 
 def _describe_scores(found: "HoldOut") -> Finding:

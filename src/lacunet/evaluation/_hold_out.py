@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -251,6 +252,8 @@ class HoldOut:
         Columns without an observed value in the training rows.
     versions : mapping of str to str
         Versions of Python and of the packages.
+    refit_cut : bool
+        Whether the model was trained again on all rows, and a time limit cut that.
     y_test : ndarray of shape (n_test,)
         Targets of the held-out rows.
     predicted : mapping of str to ndarray
@@ -293,6 +296,7 @@ class HoldOut:
     confusion: tuple[tuple[int, ...], ...] = ()
     mean_confidence: float | None = None
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
+    refit_cut: bool = False
     y_test: Any = field(default=None, repr=False, compare=False)
     predicted: Mapping[str, Any] = field(
         default_factory=dict, repr=False, compare=False
@@ -344,6 +348,7 @@ def hold_out(
     test_size: float = 0.2,
     random_state: int = 0,
     on_step: Callable[[str], object] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> HoldOut:
     """Fit a model on some of the rows, and evaluate it on the others.
 
@@ -369,6 +374,8 @@ def hold_out(
         Seed of the split.
     on_step : callable, default=None
         Called before each step with a few words that describe it.
+    checkpoint : str or PathLike, default=None
+        File for the state of training: our model goes on from it if there is one.
 
     Returns
     -------
@@ -410,9 +417,9 @@ def hold_out(
     seconds = {}
     for name, each in models.items():
         report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
-        more = {"X_unlabelled": X_unlabelled} if each is ours else {}
+        more = {"X_unlabelled": X_unlabelled, "checkpoint": checkpoint}
         began = time.perf_counter()
-        each.fit(X.iloc[train], labels[train], **more)
+        each.fit(X.iloc[train], labels[train], **(more if each is ours else {}))
         seconds[name] = time.perf_counter() - began
     # Values missing where none was in training are part of the evaluation.
     models["lacunet"] = copy.copy(ours).set_params(on_unseen_missing="use")

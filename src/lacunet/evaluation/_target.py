@@ -1,6 +1,5 @@
 """The target of a table: its task, its values, and rows to train and to test on."""
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from sklearn.utils import column_or_1d
 from lacunet._validation import check_choice
 from lacunet.estimators import check_labels, check_numbers
 from lacunet.exceptions import TableError
-from lacunet.tables import ColumnInfo
+from lacunet.tables import ColumnInfo, check_known
 
 Task = Literal["classification", "regression"]
 
@@ -176,14 +175,7 @@ def split_target(
     >>> parts.task, len(parts.y), len(parts.X_unlabelled)
     ('classification', 30, 10)
     """
-    if target not in table.columns:
-        names = [str(name) for name in table.columns]
-        close = difflib.get_close_matches(target, names, n=3) or names[:5]
-        msg = (
-            f"Got target {target!r}, but expected a column of the table: "
-            f"{', '.join(map(repr, close))}."
-        )
-        raise TableError(msg)
+    check_known([target], [str(name) for name in table.columns], "target")
     if len(table.columns) == 1:
         msg = (
             f"Got no column but the target {target!r}, but expected some to learn from."

@@ -11,6 +11,7 @@ from lacunet.tables._drift import (
 )
 from lacunet.tables._file import TableFile, open_table
 from lacunet.tables._options import ReadOptions
+from lacunet.tables._options import check_known as check_known
 from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
 from lacunet.tables._writing import (
     FileFormat,

@@ -92,6 +92,11 @@ class Notice:
         """How bad it is; the worst is 0."""
         return get_args(What).index(self.what)
 
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether it is about how cells are read, and not about what is in them."""
+        return self.what in ("not-numbers", "censored", "thousands", "decorated")
+
 
 @dataclass(frozen=True)
 class ColumnInfo:

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from lacunet._text import shorten
 from lacunet.exceptions import TableError
-from lacunet.tables._columns import ColumnInfo, quote_name
+from lacunet.tables._columns import ColumnInfo, list_notices, quote_name
 from lacunet.tables._options import ReadOptions, check_known
 from lacunet.tables._readers import TYPES, CsvReader, Form, TypedReader, read_sheet
 from lacunet.tables._schema import KnownCategories, Match, Schema, match_names
@@ -115,16 +115,38 @@ class TableFile:
         """Name of the file without its folder, for what others will read."""
         return Path(self.name).name
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a user may want to know of the file as a whole."""
+    def list_notices(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return what a user may want to know of the file, in a few lines.
+
+        Parameters
+        ----------
+        names : sequence of str, default=None
+            Of the columns that a model takes, to be told only how their cells are read,
+            which is a question of text alone; all columns and notices by default.
+
+        Returns
+        -------
+        list of str
+            The worst first, at most one line a column.
+        """
         encoding = getattr(self.reader, "encoding", None)
-        if encoding is None or not encoding.is_guessed:
-            return ()
-        return (
-            f"The encoding seems to be {encoding.name}. Name another with --encoding "
-            f"if letters look wrong.",
-        )
+        lines = []
+        if encoding is not None and encoding.is_guessed:
+            lines.append(
+                f"The encoding seems to be {encoding.name}. Name another with "
+                f"--encoding if letters look wrong."
+            )
+        if names is None:
+            return lines + list_notices(self.columns)
+        if isinstance(self.reader, TypedReader):
+            return lines
+        known = set(names)
+        columns = [
+            replace(each, notices=tuple(n for n in each.notices if n.is_of_cells))
+            for each in self.columns
+            if each.name in known
+        ]
+        return lines + list_notices(columns)
 
     @property
     def format(self) -> FileFormat:

@@ -105,17 +105,21 @@ class ReadOptions:
             object.__setattr__(self, "encoding", _check_encoding(self.encoding))
 
 
-def check_known(chosen: Sequence[str], names: Sequence[str], what: str) -> None:
+def check_known(
+    chosen: Sequence[str],
+    names: Sequence[str],
+    what: str,
+    of: str = "column of the table",
+) -> None:
     """Refuse names that no column has."""
     unknown = sorted(set(chosen) - set(names))
     if not unknown:
         return
-    close = difflib.get_close_matches(unknown[0], names, n=3)
-    hint = f" Did you mean {list_names(close)}?" if close else ""
-    msg = (
-        f"Got {what} {unknown[0]!r}, but expected a column of the table: "
-        f"{list_names(names)}.{hint}"
-    )
+    lowered = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(unknown[0].lower(), lowered, n=3)
+    meant = " or ".join(repr(shorten(lowered[name])) for name in close)
+    msg = f"Got {what} {unknown[0]!r}, but expected a {of}"
+    msg += f": did you mean {meant}?" if close else f", such as {list_names(names)}."
     raise TableError(msg)
 
 

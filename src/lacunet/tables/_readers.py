@@ -427,7 +427,7 @@ def read_sheet(source: Source, sheet: str | None) -> bytes:
         name = sheet or names[0]
         if name not in names and name.isdigit() and 0 < int(name) <= len(names):
             name = names[int(name) - 1]
-        check_known([name], names, "--sheet")
+        check_known([name], names, "--sheet", "sheet of the workbook")
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
     except (python_calamine.CalamineError, OSError) as error:
         msg = f"Got {source.name}, a workbook that could not be read: {error}."
