@@ -99,8 +99,9 @@ def test_a_file_has_the_usual_mode(tmp_path):
 
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from lacunet._output import open_output
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where it is ignored
 with open_output(sys.argv[1], force=True) as stream:
     stream.write(b"half")
     stream.flush()

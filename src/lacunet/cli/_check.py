@@ -35,8 +35,10 @@ def check(
     Column by column: values outside the range of training, categories that the model
     has not seen, how often a value is missing, and the distribution. What chance
     explains, and what is too small to matter, is not reported. The exit code is 0 if
-    nothing has changed and 3 if something has. TABLE is CSV or Parquet; - is standard
-    input.
+    nothing has changed and 3 if something has.
+
+    TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
+    Excel; - is standard input.
 
     Examples
     --------

@@ -70,8 +70,10 @@ def compare(
     lacunet; mean imputation with indicators, nearest neighbours and MICE in front of
     the same network; boosted trees of four libraries, as far as they are installed. All
     with their default parameters, on the same folds. With --drop-at-test also how each
-    does when a column that was there in training is missing at prediction. TABLE is CSV
-    or Parquet; - is standard input.
+    does when a column that was there in training is missing at prediction.
+
+    TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
+    Excel; - is standard input.
 
     Examples
     --------

@@ -91,8 +91,10 @@ def fit(
     them, beside HistGradientBoosting and a trivial model; then the model that is
     written is trained on all rows. The density is fitted to rows without a target, too.
     The folder has a card that describes the model and how good it is. Ctrl-C stops, and
-    nothing is written; with --checkpoint the same command goes on later. TABLE is CSV
-    or Parquet; - is standard input.
+    nothing is written; with --checkpoint the same command goes on later.
+
+    TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
+    Excel; - is standard input.
 
     Examples
     --------

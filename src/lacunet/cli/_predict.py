@@ -54,8 +54,10 @@ def predict(
     training, with categories that the model has not seen, or that are missing far more
     or less often; `lacunet check` has the details. With --strict such a table is
     refused and nothing is written: it is read once before the first prediction. The
-    table is read in blocks: it may be larger than memory. TABLE is CSV or Parquet; - is
-    standard input.
+    table is read in blocks: it may be larger than memory.
+
+    TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
+    Excel; - is standard input.
 
     Examples
     --------

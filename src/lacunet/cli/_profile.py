@@ -38,7 +38,10 @@ def profile(
     Fractions by column and row, patterns of cells that are missing together, Little's
     test of whether values are missing completely at random, which columns' missingness
     depends on which others and, with --target, whether missingness is associated with
-    it. With -o also a page with figures. TABLE is CSV or Parquet; - is standard input.
+    it. With -o also a page with figures.
+
+    TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
+    Excel; - is standard input.
 
     Examples
     --------
