@@ -1,15 +1,16 @@
 """What the commands for one's own table cost: time, and peak memory of the process.
 
-python -m benchmarks.command [--part fit predict help] [--small]
+python -m benchmarks.command [--part start csv parquet fit] [--small]
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,16 @@ import pyarrow.parquet as pq
 
 from benchmarks.table import write_part
 from lacunet.baselines import BoostedClassifier
-from lacunet.tables import FileFormat, open_table, predict_rows, write_rows
+from lacunet.tables import predict_rows
 
 OUT = Path("benchmarks/results/command.json")
 MEGABYTE = 2**20
+QUICK = ("--no-refit", "--quiet")
 # Of fit: what it may take above the process after its imports.
 TIMES_TABLE, MORE = 8, 200 * MEGABYTE
 # A process that imports all that the command needs, reports its memory, and runs it.
-# The first optimiser of torch imports torch._dynamo, whoever makes it.
 CHILD = """
 import json, resource, sys, time
-import torch._dynamo
 import lacunet.cli._main, lacunet.evaluation, lacunet.report, lacunet.tables, lacunet
 from lacunet import LacunetClassifier, load
 
@@ -112,70 +112,101 @@ def measure_fit(folder: Path, small: bool) -> dict[str, Any]:
     }
 
 
-def measure_predict(folder: Path, small: bool) -> dict[str, Any]:
-    """Measure ``lacunet predict`` on 5 million rows, and boosted trees on the same."""
-    n_rows, n_columns = (50_000 if small else 5_000_000), 10
+def measure_csv(folder: Path, small: bool) -> dict[str, Any]:
+    """Measure ``lacunet predict`` on a CSV file, and pandas with boosted trees."""
+    n_rows, n_columns = (5_000 if small else 100_000), 30
     train = make_rows(20_000, n_columns, 1)
     train.to_parquet(folder / "train.parquet")
-    write_parquet(folder / "new.parquet", n_rows, n_columns)
-    names = ["--target", "y", "-o", folder / "m"]
-    run("fit", folder / "train.parquet", *names, "--no-refit")
-    out = ["-o", folder / "out.parquet"]
-    usage = run("predict", folder / "m", folder / "new.parquet", *out)
-    seconds = measure_boosted(train, folder)
+    make_rows(n_rows, n_columns, 2).drop(columns="y").to_csv(
+        folder / "new.csv", index=False, float_format="%.4f"
+    )
+    run("fit", folder / "train.parquet", "--target", "y", "-o", folder / "m", *QUICK)
+    usages = []
+    boosted = []
+    model = BoostedClassifier("hgb", random_state=0).fit(
+        train.drop(columns="y"), train["y"]
+    )
+    for number in range(1 if small else 3):  # by turns: the machine may be busy
+        out = folder / f"out-{number}.csv"
+        usages.append(run("predict", folder / "m", folder / "new.csv", "-o", out))
+        begin = time.perf_counter()
+        rows = predict_rows(model, pd.read_csv(folder / "new.csv"))
+        rows.to_csv(folder / "boosted.csv", index=False)
+        boosted.append(time.perf_counter() - begin)
+    usage = sorted(usages, key=lambda each: each["seconds"])[len(usages) // 2]
+    seconds = sorted(boosted)[len(boosted) // 2]
     return {
         "rows": n_rows,
         "columns": n_columns,
-        "megabytes_of_file": round((folder / "new.parquet").stat().st_size / MEGABYTE),
         **usage,
         "rows_a_second": round(n_rows / usage["seconds"]),
-        "hgb_rows_a_second": round(n_rows / seconds),
+        "pandas_and_hgb_rows_a_second": round(n_rows / seconds),
+        "ratio": round(seconds / usage["seconds"], 2),
     }
 
 
-def write_parquet(
-    path: Path, n_rows: int, n_columns: int, block: int = 250_000
-) -> None:
-    writer = None
-    for number, start in enumerate(range(0, n_rows, block)):
-        rows = make_rows(min(block, n_rows - start), n_columns, 2 + number)
+def measure_parquet(folder: Path, small: bool) -> dict[str, Any]:
+    """Measure ``lacunet predict`` on 5 million rows of Parquet."""
+    n_rows, n_columns = (50_000 if small else 5_000_000), 10
+    make_rows(20_000, n_columns, 1).to_parquet(folder / "train.parquet")
+    path, writer = folder / "new.parquet", None
+    for number, start in enumerate(range(0, n_rows, 250_000)):
+        rows = make_rows(min(250_000, n_rows - start), n_columns, 2 + number)
         table = pa.Table.from_pandas(rows.drop(columns="y"), preserve_index=False)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
+    assert writer is not None
     writer.close()
+    run("fit", folder / "train.parquet", "--target", "y", "-o", folder / "m", *QUICK)
+    usage = run("predict", folder / "m", path, "-o", folder / "out.parquet")
+    return {
+        "rows": n_rows,
+        "columns": n_columns,
+        "megabytes_of_file": round(path.stat().st_size / MEGABYTE),
+        **usage,
+        "rows_a_second": round(n_rows / usage["seconds"]),
+    }
 
 
-def measure_boosted(train: pd.DataFrame, folder: Path) -> float:
-    """Return how long HistGradientBoosting takes to do the same, block by block."""
-    X = train.drop(columns="y")
-    model = BoostedClassifier("hgb", random_state=0).fit(X, train["y"])
-
-    def predictions() -> Iterator[pd.DataFrame]:
-        with open_table(folder / "new.parquet") as file:
-            for rows in file.blocks(20_000):
-                yield predict_rows(model, rows)
-
-    begin = time.perf_counter()
-    with (folder / "boosted.parquet").open("wb") as out:
-        write_rows(out, predictions(), FileFormat("parquet"))
-    return time.perf_counter() - begin
-
-
-def measure_help(folder: Path, small: bool) -> dict[str, Any]:
-    """Measure how long ``lacunet --help`` takes, the median of five."""
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        command = [sys.executable, "-m", "lacunet", "--help"]
-        subprocess.run(command, check=True, capture_output=True)
-        times.append(time.perf_counter() - begin)
-    return {"seconds": round(sorted(times)[2], 3), "allowed": 0.5}
+def measure_start(folder: Path, small: bool) -> dict[str, Any]:
+    """Measure the CPU time of short commands, beside that of two imports."""
+    table = make_rows(200, 10, 1)
+    table.to_csv(folder / "t.csv", index=False)
+    table[:19].drop(columns="y").to_csv(folder / "new.csv", index=False)
+    run("fit", folder / "t.csv", "--target", "y", "-o", folder / "m", *QUICK)
+    commands = {
+        "import torch, sklearn": ["-c", "import torch, sklearn"],
+        "profile": ["-m", "lacunet", "profile", folder / "t.csv"],
+        "predict": ["-m", "lacunet", "predict", folder / "m", folder / "new.csv"],
+        "predict, no such file": ["-m", "lacunet", "predict", folder / "m", "nosuch"],
+        "fit --help": ["-m", "lacunet", "fit", "--help"],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(1 if small else 7):
+        for name, arguments in commands.items():
+            before = os.times()
+            command = [sys.executable, *map(str, arguments)]
+            subprocess.run(command, check=False, capture_output=True)
+            after = os.times()
+            seconds[name].append(
+                after.children_user
+                + after.children_system
+                - before.children_user
+                - before.children_system
+            )
+    medians = {name: sorted(each)[len(each) // 2] for name, each in seconds.items()}
+    imports = medians["import torch, sklearn"]
+    return {
+        name: {"cpu_seconds": round(value, 2), "ratio": round(value / imports, 2)}
+        for name, value in medians.items()
+    }
 
 
 PARTS: dict[str, Callable[[Path, bool], dict[str, Any]]] = {
+    "start": measure_start,
+    "csv": measure_csv,
+    "parquet": measure_parquet,
     "fit": measure_fit,
-    "predict": measure_predict,
-    "help": measure_help,
 }
 
 

@@ -1,11 +1,19 @@
 import io
+import time
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from lacunet.exceptions import TableError
-from lacunet.tables import FileFormat, open_table, write_rows
+from lacunet.tables import (
+    FileFormat,
+    open_table,
+    predict_blocks,
+    predict_rows,
+    write_rows,
+)
 
 FRAMES = [
     pd.DataFrame({"class": ["a", 'b,"'], "p": [0.1, 1 / 3]}),
@@ -86,3 +94,38 @@ def test_formats_by_name(name, kind, separator):
 def test_names_of_other_formats_are_refused(name):
     with pytest.raises(TableError, match=f"Got '{name}' to be written, but expected"):
         FileFormat.of_name(name)
+
+
+class Slow:
+    """Predicts the sum of a row; the first blocks take longest."""
+
+    def predict(self, rows):
+        time.sleep(0.05 / (1 + rows.index[0]))
+        if rows.index[0] == 99:
+            msg = "broken"
+            raise ValueError(msg)
+        return rows.sum(axis=1).to_numpy()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_blocks_are_predicted_side_by_side_in_their_order(n_jobs):
+    rows = pd.DataFrame({"a": range(20), "b": 1.0})
+    n_threads, taken = torch.get_num_threads(), []
+
+    def blocks():
+        for start in range(0, 20, 2):
+            taken.append(start)
+            yield rows[start : start + 2]
+
+    found = predict_blocks(Slow(), blocks(), n_jobs)
+    first = next(found)
+    assert len(taken) == n_jobs + 1  # no more than a few are held
+    whole = pd.concat([first, *found], ignore_index=True)
+    assert whole.equals(predict_rows(Slow(), rows))
+    assert torch.get_num_threads() == n_threads
+
+
+def test_an_error_in_a_block_is_raised():
+    rows = pd.DataFrame({"a": [1.0]}, index=[99])
+    with pytest.raises(ValueError, match="broken"):
+        list(predict_blocks(Slow(), [rows]))

@@ -98,16 +98,16 @@ def predict(
                 )
                 raise click.ClickException(msg)
 
-        def predictions() -> "Iterator[pd.DataFrame]":
+        def blocks() -> "Iterator[pd.DataFrame]":
             for block in file.blocks(BLOCK, schema=schema, unseen=unseen):
                 if not strict:
                     drift.update(block, unseen)
-                yield tables.predict_rows(fitted, block)
+                yield block
                 advance(len(block))
 
         advance = terminal.count_rows("predicted", output)
         with tables.open_output(output, force=force) as stream:
-            frames = predictions()
+            frames: Iterable[pd.DataFrame] = tables.predict_blocks(fitted, blocks())
             if keep:
                 typed = format.kind == "parquet"
                 cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)

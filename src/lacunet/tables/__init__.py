@@ -16,6 +16,7 @@ from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
 from lacunet.tables._writing import (
     FileFormat,
     FillCount,
+    predict_blocks,
     predict_rows,
     write_draws,
     write_filled,
@@ -40,6 +41,7 @@ __all__ = [
     "list_notices",
     "open_output",
     "open_table",
+    "predict_blocks",
     "predict_rows",
     "summarize_columns",
     "write_draws",

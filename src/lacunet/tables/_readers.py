@@ -54,7 +54,7 @@ TYPES: dict[Form, pa.DataType] = {
 }
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 2**18  # characters to guess the separator by
-_BLOCK = 2**24  # bytes of CSV that are read at once; a row has to fit in
+_BLOCK = 2**22  # bytes of CSV that are read at once; a row has to fit in
 _CELLS = 2**19  # of a batch of other formats
 _HELD = 2**22  # cells of a table that is held in memory after its first pass
 _MOST_LINES = 10**6  # that are counted to name one

@@ -173,7 +173,7 @@ class Source:
         if not re.match(rb"\[\s*[{\[]", text):
             what = ""
         # A name in the first line of a CSV file may begin like another format.
-        if not start.isascii() or any(byte < ord("\t") for byte in start):
+        if not start.isascii() or min(start[:64]) < ord("\t"):
             what = next((x for k, x in _OTHERS.items() if start.startswith(k)), what)
         if start.startswith(b"PK") and not self._has_sheets():
             what = "a zip archive. Unpack it, and name the table in it"

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
@@ -145,6 +146,54 @@ def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
     for name, values in zip(model.classes_, probabilities.T, strict=True):
         columns[f"probability_{name}"] = np.round(values, 6)
     return pd.DataFrame(columns)
+
+
+def predict_blocks(
+    model: Any, blocks: Iterable[pd.DataFrame], n_jobs: int | None = None
+) -> Iterator[pd.DataFrame]:
+    """Predict blocks of rows, several at a time, in their order.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    blocks : iterable of DataFrame
+        Such as ``TableFile.blocks`` returns. A few are taken ahead.
+    n_jobs : int, default=None
+        Number of threads, one core each; one for each core by default, at most four.
+
+    Yields
+    ------
+    DataFrame
+        Of each block, as ``predict_rows`` returns it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from lacunet.tables import predict_blocks
+    >>> rows = pd.DataFrame({"age": [40, 50, 60, 70]})
+    >>> model = DummyClassifier().fit(rows, ["ill", "ill", "well", "ill"])
+    >>> [len(block) for block in predict_blocks(model, [rows[:1], rows[1:]])]
+    [1, 3]
+    """
+    import torch
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
+    n_threads, n_own = torch.get_num_threads(), n_jobs or min(cpu_count(), 4)
+    # Blocks side by side use cores better than small products do.
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(n_own) as pool:
+            coming: deque[Any] = deque()
+            for block in blocks:
+                coming.append(pool.submit(predict_rows, model, block))
+                if len(coming) > n_own:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def write_rows(
