@@ -1,14 +1,23 @@
 """Comparisons of methods that were never run."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import KFold
 
-from lacunet.evaluation._comparison import Outcome, Problem, gather
+from lacunet.baselines import METHODS
+from lacunet.evaluation import METRICS, Comparison
+from lacunet.evaluation._statistics import compare_scores
 
 N_ROWS = 40
+_SCORES = {
+    "rmse": lambda first: first,
+    "r2": lambda first: 1 - first,
+    "log_loss": lambda first: first,
+    "auc": lambda first: 1 - first / 3,
+    "accuracy": lambda first: 1 - first / 2,
+}
 
 
 def make_comparison(values, *, task="regression", hidden=None, seconds=None, **changes):
@@ -17,49 +26,53 @@ def make_comparison(values, *, task="regression", hidden=None, seconds=None, **c
     ``values`` has a list a method: one number a fold, None if it failed there; other
     scores follow from the first. ``hidden`` has the same for columns that were hidden.
     """
+    tables = {None: values, **(hidden or {})}
     n_folds = len(next(iter(values.values())))
-    classes = ("no", "yes") if task == "classification" else ()
-    y = np.arange(N_ROWS) % 2 if classes else np.arange(N_ROWS) / 10
-    hidden = hidden or {}
-    X = pd.DataFrame({column: range(N_ROWS) for column in ("a", *hidden)})
-    tables, took = {None: values, **hidden}, seconds or {}
-    splits = list(KFold(n_folds).split(y))
-    outcomes = {
-        method: [
-            _make_outcome(task, method, fold, tables, len(test), took.get(method, 1))
-            for fold, (_, test) in enumerate(splits)
-        ]
+    classifies = task == "classification"
+    n_test = round(N_ROWS / n_folds)
+    sizes = {"n_train": N_ROWS - n_test, "n_test": n_test}
+    folds = np.arange(N_ROWS) * n_folds // N_ROWS
+    scores = []
+    for column, table in tables.items():
+        by_fold = pd.DataFrame(table, columns=list(values), dtype=float)
+        rows = by_fold.loc[folds].set_axis([folds, np.arange(N_ROWS)])
+        for metric in METRICS[task]:
+            of_metric = _SCORES[metric.key](rows)
+            scores.append(compare_scores(of_metric, metric, column, **sizes))
+    failures = [
+        (method, fold, column, "ValueError: too bad")
         for method in values
-    }
-    made = gather(
-        Problem(task, X, y, classes, tuple(hidden)),
-        outcomes,
-        splits,
+        for fold in range(n_folds)
+        for column, table in tables.items()
+        if table[method][fold] is None
+    ]
+    took = dict.fromkeys(values, 1) | (seconds or {})
+    took |= {method: None for method, each in values.items() if not any(each)}
+    made = Comparison(
+        task=task,
+        metrics=METRICS[task],
+        n_rows=N_ROWS,
+        n_columns=len(tables),
+        fraction_missing=0.0,
+        classes=("no", "yes") if classifies else (),
+        n_folds=n_folds,
         n_repeats=1,
-        stratified=bool(classes),
+        stratified=classifies,
         seed=0,
+        drop_at_test=tuple(hidden or ()),
+        methods=pd.DataFrame(
+            [(key, METHODS[key].title, took[key], [], []) for key in values],
+            columns=["key", "title", "seconds", "seconds_by_fold", "warnings"],
+            dtype=object,
+        ),
+        scores=pd.concat(scores, ignore_index=True),
+        failures=pd.DataFrame(
+            failures, columns=["method", "fold", "without", "why"], dtype=object
+        ),
+        trivial={"log_loss": math.log(2), "auc": 0.5, "accuracy": 0.5}
+        | {"rmse": 1.5, "r2": 0.0},
+        notes=(),
+        versions={"lacunet": "1.2.3"},
+        **sizes,
     )
-    return replace(made, versions={"lacunet": "1.2.3"}, **changes)
-
-
-def _make_outcome(task, method, fold, tables, n_rows, seconds):
-    found = {column: table[method][fold] for column, table in tables.items()}
-    scores = {
-        column: _all_scores(task, value, n_rows)
-        for column, value in found.items()
-        if value is not None
-    }
-    failures = {
-        column: "ValueError: too bad"
-        for column, value in found.items()
-        if value is None
-    }
-    took = None if found[None] is None else seconds
-    return Outcome(method, fold, scores, failures, took)
-
-
-def _all_scores(task, value, n_rows):
-    scores = {"rmse": value, "r2": 1 - value}
-    if task == "classification":
-        scores = {"log_loss": value, "accuracy": 1 - value / 2, "auc": 1 - value / 3}
-    return {key: np.full(n_rows, each) for key, each in scores.items()}
+    return replace(made, **changes)

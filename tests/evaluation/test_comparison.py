@@ -145,6 +145,12 @@ def compare(table, **options):
     return compare_methods(X, y, **options)
 
 
+def row_of(found, method, metric, without=None):
+    """Return one score of a method, with its summary."""
+    ranking = found.ranking(next(e for e in found.metrics if e.key == metric), without)
+    return next(each for each in ranking.itertuples() if each.method == method)
+
+
 # --- folds and fits
 
 
@@ -201,7 +207,8 @@ def test_scores_are_those_of_score(use, table):
             "classification", codes[rest.index], model.predict_proba(rest), [0, 1]
         )
         for key, value in expected.items():
-            assert found.methods[0].scores[key].by_fold[place] == pytest.approx(value)
+            scores = row_of(found, "hgb", key).by_fold
+            assert scores[place] == pytest.approx(value)
 
 
 def test_models_are_on_one_core_and_have_the_same_seed_in_a_fold(use, table):
@@ -218,7 +225,8 @@ def test_the_same_seed_gives_the_same_numbers_and_another_does_not(use, table):
     use(lacunet=Centroids)
 
     def scores(**options):
-        return compare(table, methods=["lacunet"], **options).methods[0].scores
+        found = compare(table, methods=["lacunet"], **options)
+        return found.scores["by_fold"].tolist()
 
     assert scores() == scores(random_state=0) != scores(random_state=1)
 
@@ -244,9 +252,10 @@ def test_what_is_known_of_table_and_folds_is_kept(use, table):
     assert found.fraction_missing == pytest.approx(15 / 180)
     assert (found.n_folds, found.n_repeats, found.stratified) == (3, 2, True)
     assert (found.n_train, found.n_test, found.seed) == (40, 20, 0)
-    assert len(found.methods[0].scores["auc"].by_fold) == 6
-    assert min(found.methods[0].seconds_by_fold) > 0
-    assert found.methods[0].seconds == np.median(found.methods[0].seconds_by_fold)
+    assert len(row_of(found, "lacunet", "auc").by_fold) == 6
+    (method,) = found.methods.itertuples()
+    assert min(method.seconds_by_fold) > 0
+    assert method.seconds == np.median(method.seconds_by_fold)
     assert {"lacunet", "scipy", "python"} <= found.versions.keys()
     assert found.findings[0].about == "best"
 
@@ -256,11 +265,10 @@ def test_numbers_are_predicted_too(use, table):
     y = table[0]["whole"].to_numpy(dtype=float)
     found = compare((table[0], y), task="regression", methods=["lacunet", "hgb"])
     assert [metric.key for metric in found.metrics] == ["rmse", "r2"]
-    assert found.methods[0].scores["rmse"] == found.methods[1].scores["rmse"]
+    ours, theirs = (row_of(found, key, "rmse") for key in ("lacunet", "hgb"))
+    assert ours.by_fold == theirs.by_fold
     # The mean is the constant prediction.
-    assert found.trivial["rmse"].mean == pytest.approx(
-        found.methods[0].scores["rmse"].mean
-    )
+    assert found.trivial["rmse"] == pytest.approx(ours.mean)
     assert found.findings[0].head == "No method is better than a constant prediction"
 
 
@@ -280,7 +288,7 @@ def test_classes_may_be_anything(use, table, y):
     found = compare((table[0], y), methods=["lacunet"])
     assert len(found.classes) == len(set(y))
     assert all(isinstance(name, str) for name in found.classes)
-    assert found.methods[0].failures == ()
+    assert found.failures.empty
 
 
 def test_a_class_that_was_not_learned_counts_against_all(use, table):
@@ -289,10 +297,9 @@ def test_a_class_that_was_not_learned_counts_against_all(use, table):
     y[3] = "maybe"
     found = compare((table[0], y), methods=["lacunet"])
     assert not found.stratified
-    (method,) = found.methods
-    assert method.failures == ()
-    assert None not in method.scores["log_loss"].by_fold
-    assert found.trivial["log_loss"].mean > 0
+    assert found.failures.empty
+    assert None not in row_of(found, "lacunet", "log_loss").by_fold
+    assert found.trivial["log_loss"] > 0
     assert any("one row only" in note for note in found.notes)
 
 
@@ -311,9 +318,9 @@ def test_a_hidden_column_is_missing_and_the_models_are_the_same(use, table):
         assert without[2]["number"].isna().all()
         assert other[2][EVIL].isna().all()
         assert list(other[2].columns) == list(whole[2].columns)
-    (method,) = found.methods
-    assert method.without["number"]["auc"].mean == 0.5  # it knows nothing else
-    assert method.without[EVIL] == dict(method.scores)
+    assert row_of(found, "lacunet", "auc", "number").mean == 0.5  # it knows no other
+    whole, same = (row_of(found, "lacunet", "auc", each) for each in (None, EVIL))
+    assert whole.by_fold == same.by_fold
 
 
 def test_a_column_that_is_never_missing_is_pointed_out(use, table):
@@ -331,56 +338,54 @@ def test_a_column_that_is_never_missing_is_pointed_out(use, table):
 def test_a_method_that_fails_on_a_fold_has_no_value_there(use, table):
     use(lacunet=Centroids, hgb=Broken)
     found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["whole"])
-    ours, broken = found.methods
-    assert broken.scores["auc"].by_fold.count(None) == 2
+    _, broken = found.methods.itertuples()
+    assert row_of(found, "hgb", "auc").by_fold.count(None) == 2
     assert broken.seconds_by_fold.count(None) == 2
     assert broken.seconds is not None
-    assert {each.why for each in broken.failures} == {"RuntimeError: row 0 is odd"}
-    assert {each.without for each in broken.failures} == {None}
-    assert ours.failures == ()
-    assert ours.scores["auc"].complete
+    failed = found.failures[["method", "without", "why"]].drop_duplicates()
+    assert failed.values.tolist() == [["hgb", None, "RuntimeError: row 0 is odd"]]
+    assert row_of(found, "lacunet", "auc").complete
     assert found.notes[-1] == (
         "HistGradientBoosting failed on 2 of 3 folds: RuntimeError: row 0 is odd"
     )
-    assert found.tests == ()  # one fold only
+    assert found.scores["gain"].isna().all()  # one fold only
 
 
 def test_a_method_that_fails_without_a_column_has_its_other_scores(use, table):
     use(lacunet=Centroids, hgb=Lost)
     found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["number"])
-    lost = found.methods[1]
-    assert lost.scores["auc"].complete
-    assert lost.without["number"]["auc"].mean is None
-    assert [each.without for each in lost.failures] == ["number"] * 3
-    assert lost.seconds is not None
+    assert row_of(found, "hgb", "auc").complete
+    assert row_of(found, "hgb", "auc", "number").mean is None
+    assert found.failures["without"].tolist() == ["number"] * 3
+    assert found.methods["seconds"].notna().all()
 
 
 def test_predictions_that_are_no_numbers_are_a_failure(use, table):
     use(lacunet=Centroids, hgb=Nothing)
     found = compare(table, methods=["lacunet", "hgb"])
-    assert found.methods[1].scores["log_loss"].mean is None
-    assert len(found.methods[1].failures) == 3
+    assert row_of(found, "hgb", "log_loss").mean is None
+    assert found.failures["method"].tolist() == ["hgb"] * 3
 
 
 def test_scores_that_are_not_finite_are_a_failure(use, table):
     use(lacunet=Means, hgb=Huge)
     y = table[0]["whole"].to_numpy(dtype=float)
     found = compare((table[0], y), task="regression", methods=["lacunet", "hgb"])
-    assert found.methods[1].scores["rmse"].mean is None
-    assert "expected finite numbers" in found.methods[1].failures[0].why
+    assert row_of(found, "hgb", "rmse").mean is None
+    assert "expected finite numbers" in found.failures["why"][0]
 
 
 def test_warnings_are_kept_once_and_not_shown(use, table):
     use(lacunet=Warning_)
     found = compare(table, methods=["lacunet"])
-    assert found.methods[0].warnings == ("mind the gap",)
+    assert found.methods["warnings"][0] == ["mind the gap"]
 
 
 def test_libraries_that_are_not_installed_are_left_out(use, table, monkeypatch):
     use(lacunet=Centroids, xgboost=Centroids)
     monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
     found = compare(table, methods=["lacunet", "xgboost"])
-    assert [method.key for method in found.methods] == ["lacunet"]
+    assert found.methods["key"].tolist() == ["lacunet"]
     assert found.notes == (
         "XGBoost is left out: it is not installed. Get it with pip install "
         "'lacunet[boosting]'.",
@@ -394,7 +399,7 @@ def test_methods_that_cannot_do_the_task_are_left_out(table, monkeypatch):
     monkeypatch.setattr(comparison, "METHODS", {**METHODS, "svc": svc})
     y = table[0]["whole"].to_numpy(dtype=float)
     found = compare((table[0], y), task="regression", methods=["svc", "hgb", "hgb"])
-    assert [method.key for method in found.methods] == ["hgb"]
+    assert found.methods["key"].tolist() == ["hgb"]
     assert found.notes == ("SVC is left out: it does no regression.",)
 
 
@@ -484,9 +489,13 @@ def test_the_record_is_plain_json(use, table):
     found = compare(table, methods=["lacunet", "hgb"], drop_at_test=["number"])
     plain = found.as_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert plain["methods"][0]["scores"]["auc"]["by_fold"] == list(
-        found.methods[0].scores["auc"].by_fold
+    (ours,) = (
+        each["by_fold"]
+        for each in plain["scores"]
+        if (each["method"], each["metric"]) == ("lacunet", "auc")
+        if each["without"] is None
     )
+    assert tuple(ours) == row_of(found, "lacunet", "auc").by_fold
     assert plain["drop_at_test"] == ["number"]
     assert plain["findings"][0]["head"] == found.findings[0].head
     assert plain.keys() == {*asdict(found), "findings"}
@@ -495,10 +504,9 @@ def test_the_record_is_plain_json(use, table):
 def test_methods_are_ordered_by_score_with_those_that_failed_last(use, table):
     use(lacunet=Centroids, hgb=Broken, neumiss=Even)
     found = compare(table, methods=["hgb", "neumiss", "lacunet"])
-    first = found.metrics[0]
-    assert [m.key for m, _ in found.ordered(first)] == ["lacunet", "neumiss", "hgb"]
-    assert [m.key for m, _ in found.completed(first)] == ["lacunet", "neumiss"]
-    assert found.ours is found.methods[2]
+    ranking = found.ranking(found.metrics[0])
+    assert ranking["method"].tolist() == ["lacunet", "neumiss", "hgb"]
+    assert ranking["complete"].tolist() == [True, True, False]
 
 
 # --- what is refused
@@ -540,10 +548,9 @@ def test_all_methods_take_all_kinds_of_columns(table):
     X, y = table
     X = X.assign(day=pd.date_range("2024-01-01", periods=60), flag=[True, False] * 30)
     found = compare((X, y), n_folds=2, drop_at_test=["number", EVIL, "day", "flag"])
-    assert [method.failures for method in found.methods] == [()] * len(found.methods)
-    for method in found.methods:
-        assert method.scores["log_loss"].mean < 2
-        assert {scores["auc"].complete for scores in method.without.values()} == {True}
+    assert found.failures.empty
+    assert found.scores["complete"].all()
+    assert (found.ranking(found.metrics[0])["mean"] < 2).all()
 
 
 @pytest.mark.slow
@@ -552,10 +559,7 @@ def test_several_processes_give_the_same_numbers(table):
         compare(table, methods=["hgb", "mean"], n_folds=2, n_jobs=n_jobs)
         for n_jobs in (1, 2)
     )
-    assert [each.scores for each in one.methods] == [
-        each.scores for each in two.methods
-    ]
-    assert one.tests == two.tests
+    pd.testing.assert_frame_equal(one.scores, two.scores)
 
 
 SCRIPT = """

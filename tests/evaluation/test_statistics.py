@@ -2,12 +2,13 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.tree import DecisionTreeRegressor
 
 from lacunet.evaluation import METRICS, corrected_t, holm
-from lacunet.evaluation._statistics import compare_with_ours, summarize
+from lacunet.evaluation._statistics import compare_scores
 
 LOG_LOSS, _, ACCURACY = METRICS["classification"]
 ROWS = {"n_train": 30, "n_test": 10}
@@ -95,8 +96,17 @@ def test_holm_refuses_what_are_no_p_values(wrong):
 # --- means and ranks
 
 
+def compare(values, metric=LOG_LOSS, n_repeats=1):
+    """Compare methods whose rows have the score of their fold; ten in each."""
+    n_folds = len(next(iter(values.values())))
+    places = [np.repeat(np.arange(n_folds), 10), np.arange(10 * n_folds)]
+    rows = pd.DataFrame(values, dtype=float).loc[places[0]].set_axis(places)
+    found = compare_scores(rows, metric, n_repeats=n_repeats, **ROWS)
+    return {each.method: each for each in found.itertuples()}
+
+
 def test_means_and_standard_errors_are_over_folds():
-    found = summarize({"a": [1.0, 2.0, 3.0, 6.0]}, LOG_LOSS, 1)["a"]
+    found = compare({"a": [1.0, 2.0, 3.0, 6.0]})["a"]
     assert found.by_fold == (1, 2, 3, 6)
     assert found.mean == 3
     assert found.stderr == pytest.approx(np.std([1, 2, 3, 6], ddof=1) / 2)
@@ -104,23 +114,22 @@ def test_means_and_standard_errors_are_over_folds():
 
 
 def test_repeats_do_not_make_the_standard_error_smaller():
-    once, twice = [1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 3.0, 6.0] * 2
-    first = summarize({"a": once}, LOG_LOSS, 1)["a"]
-    second = summarize({"a": twice}, LOG_LOSS, 2)["a"]
+    once = [1.0, 2.0, 3.0, 6.0]
+    first, second = (compare({"a": once * n}, LOG_LOSS, n)["a"] for n in (1, 2))
     assert second.stderr == pytest.approx(first.stderr)
 
 
 @pytest.mark.parametrize(("metric", "best"), [(LOG_LOSS, "a"), (ACCURACY, "b")])
 def test_ranks_know_which_way_is_better(metric, best):
     values = {"a": [0.1, 0.2, 0.3, 0.4], "b": [0.2, 0.3, 0.3, 0.5]}
-    found = summarize(values, metric, 1)
+    found = compare(values, metric)
     assert found[best].rank == (1 + 1 + 1.5 + 1) / 4
     assert found["a"].rank + found["b"].rank == 3
 
 
 def test_methods_without_a_value_on_some_folds_have_a_mean_but_no_rank():
     values = {"a": [0.1, None, 0.3, 0.2], "b": [0.5] * 4, "c": [0.6] * 4}
-    found = summarize(values, LOG_LOSS, 1)
+    found = compare(values)
     assert found["a"].mean == pytest.approx(0.2)
     assert (found["a"].rank, found["a"].complete) == (None, False)
     assert (found["b"].rank, found["c"].rank) == (1, 2)
@@ -128,14 +137,14 @@ def test_methods_without_a_value_on_some_folds_have_a_mean_but_no_rank():
 
 def test_a_fold_without_any_value_counts_for_none():
     values = {"a": [0.1, None, 0.3, 0.2], "b": [0.5, None, 0.5, 0.5]}
-    found = summarize(values, LOG_LOSS, 1)
+    found = compare(values)
     assert found["a"].complete
     assert (found["a"].rank, found["b"].rank) == (1, 2)
     assert found["a"].by_fold[1] is None
 
 
 def test_no_value_at_all_is_no_mean():
-    found = summarize({"a": [None] * 4}, LOG_LOSS, 1)["a"]
+    found = compare({"a": [None] * 4})["a"]
     assert (found.mean, found.stderr, found.rank) == (None, None, None)
     assert not found.complete
 
@@ -148,22 +157,31 @@ VALUES = {
     "knn": [0.60, 0.63, 0.57, 0.62],
     "hgb": [0.49, 0.53, 0.47, 0.52],
 }
-FOLDS = np.split(np.arange(40), 4)
 
 
-def compare(values, metric=LOG_LOSS, **options):
-    """Compare methods whose rows have the score of their fold."""
+def against(*given, **options):
+    """Return the methods that lacunet was tested against."""
+    found = compare(*given, **options).values()
+    return [each for each in found if each.gain is not None]
+
+
+def compare_rows(ours, theirs, folds, metric, **sizes):
+    """Compare lacunet with another method, row by row."""
     rows = {
-        key: [None if each is None else np.full(10, each) for each in given]
-        for key, given in values.items()
+        name: pd.concat(
+            [pd.Series(*each) for each in zip(scores, folds, strict=True)],
+            keys=range(len(folds)),
+        )
+        for name, scores in (("lacunet", ours), ("hgb", theirs))
     }
-    return compare_with_ours(rows, FOLDS, metric, **ROWS, **options)
+    found = compare_scores(pd.DataFrame(rows), metric, **sizes)
+    return next(each for each in found.itertuples() if each.method == "hgb")
 
 
 @pytest.mark.parametrize(("metric", "sign"), [(LOG_LOSS, -1), (ACCURACY, 1)])
 def test_gains_are_those_of_the_corrected_test_with_holms_correction(metric, sign):
-    found = compare(VALUES, metric, without="x")
-    assert [each.rival for each in found] == ["knn", "hgb"]
+    found = against(VALUES, metric)
+    assert [each.method for each in found] == ["knn", "hgb"]
     tests = [
         corrected_t(sign * (np.array(OURS) - VALUES[key]), **ROWS)
         for key in ("knn", "hgb")
@@ -173,7 +191,6 @@ def test_gains_are_those_of_the_corrected_test_with_holms_correction(metric, sig
     corrected = holm([t.p for t in tests])
     assert [each.p_holm for each in found] == pytest.approx(corrected)
     assert [each.different for each in found] == [True, False]
-    assert {(each.metric, each.without) for each in found} == {(metric.key, "x")}
     half = stats.t.ppf(0.975, 3) * tests[0].stderr
     ends = tests[0].mean - half, tests[0].mean + half
     assert (found[0].low, found[0].high) == pytest.approx(ends)
@@ -181,31 +198,31 @@ def test_gains_are_those_of_the_corrected_test_with_holms_correction(metric, sig
 
 def test_what_is_clear_alone_may_not_be_so_among_many():
     values = {"lacunet": OURS, "hgb": [0.53, 0.56, 0.50, 0.53]}
-    (alone,) = compare(values)
+    (alone,) = against(values)
     assert alone.p < 0.05
     assert alone.different
     values |= {key: [0.5, 0.51, 0.49, 0.5] for key in ("knn", "mice", "mean", "gmm")}
-    among = compare(values)[0]
+    among = against(values)[0]
     assert among.p == alone.p
     assert among.p_holm > 0.05
     assert not among.different
 
 
 def test_equal_methods_are_not_different():
-    (found,) = compare({"lacunet": OURS, "hgb": OURS}, ACCURACY)
+    (found,) = against({"lacunet": OURS, "hgb": OURS}, ACCURACY)
     assert (found.gain, found.low, found.high, found.p) == (0, 0, 0, 1)
     assert (found.different, found.n_decided, found.n_rows) == (False, 0, 40)
 
 
 def test_folds_without_both_are_left_out():
     values = VALUES | {"knn": [0.6, None, 0.57, None], "hgb": [None, None, None, 0.5]}
-    (found,) = compare(values)
-    assert (found.rival, found.n_folds, found.n_rows) == ("knn", 2, 20)
+    (found,) = against(values)
+    assert (found.method, found.n_folds, found.n_rows) == ("knn", 2, 20)
     assert found.gain == pytest.approx((0.1 + 0.09) / 2)
 
 
 def test_without_ours_there_is_nothing_to_test():
-    assert compare({"knn": OURS, "hgb": OURS}) == []
+    assert against({"knn": OURS, "hgb": OURS}) == []
 
 
 @pytest.mark.parametrize(("more", "n_decided"), [(0, 6), (5, 36)])
@@ -216,8 +233,7 @@ def test_six_rows_of_three_folds_decide_nothing(more, n_decided):
     for mine, other in zip(ours, theirs, strict=True):
         mine[: 2 + more] = 1.0
         other[90 : 90 + more] = 1.0
-    rows = {"lacunet": ours, "hgb": theirs}
-    (found,) = compare_with_ours(rows, folds, ACCURACY, n_train=196, n_test=98)
+    found = compare_rows(ours, theirs, folds, ACCURACY, n_train=196, n_test=98)
     assert found.gain == pytest.approx(2 / 98)
     assert found.p > 0.1
     assert (found.n_decided, found.n_rows) == (n_decided, 294)
@@ -228,8 +244,7 @@ def test_many_rows_decide():
     folds = np.split(rng.permutation(1000), 5)
     theirs = [(rng.rand(200) < 0.8).astype(float) for _ in folds]
     ours = [np.maximum(each, rng.rand(200) < 0.5) for each in theirs]
-    rows = {"lacunet": ours, "hgb": theirs}
-    (found,) = compare_with_ours(rows, folds, ACCURACY, n_train=800, n_test=200)
+    found = compare_rows(ours, theirs, folds, ACCURACY, n_train=800, n_test=200)
     assert found.p < 0.01
     assert found.n_decided == (np.concatenate(ours) > np.concatenate(theirs)).sum()
 
@@ -237,22 +252,13 @@ def test_many_rows_decide():
 def test_repeats_bring_no_new_rows():
     rng = np.random.RandomState(0)
     gains = rng.randn(40) + 0.3
-    once = [np.split(np.arange(40), 2), np.split(gains, 2)]
-    (first,) = compare_with_ours(
-        {"lacunet": [-each for each in once[1]], "hgb": [np.zeros(20)] * 2},
-        once[0],
-        LOG_LOSS,
-        n_train=1,
-        n_test=1e-9,
-    )
+    sizes = {"n_train": 1, "n_test": 1e-9}
+    halves, zeros = np.split(-gains, 2), [np.zeros(20)] * 2
+    first = compare_rows(halves, zeros, np.split(np.arange(40), 2), LOG_LOSS, **sizes)
     assert first.n_rows == 40
     least = gains.std(ddof=1) / np.sqrt(40)
-    (again,) = compare_with_ours(
-        {"lacunet": [-gains] * 9, "hgb": [np.zeros(40)] * 9},
-        [np.arange(40)] * 9,
-        LOG_LOSS,
-        n_train=1,
-        n_test=1e-9,
+    again = compare_rows(
+        [-gains] * 9, [np.zeros(40)] * 9, [np.arange(40)] * 9, LOG_LOSS, **sizes
     )
     half = stats.t.ppf(0.975, 8) * least
     assert again.high - again.gain == pytest.approx(half)
@@ -272,6 +278,6 @@ def test_methods_that_are_as_good_are_seldom_different():
             train = np.setdiff1d(np.arange(n_rows), test)
             tree = DecisionTreeRegressor(random_state=0).fit(part[train], y[train])
             rows[name].append((y[test] - tree.predict(part[test])) ** 2)
-        (found,) = compare_with_ours(rows, folds, LOG_LOSS, n_train=48, n_test=12)
+        found = compare_rows(*rows.values(), folds, LOG_LOSS, n_train=48, n_test=12)
         n_different += found.different
     assert n_different / n_runs <= 0.07

@@ -141,17 +141,16 @@ def compare(
 
 def _print_scores(terminal: Terminal, found: "Comparison", without: str | None) -> None:
     """Print the scores in eighty columns; the page and --json have more."""
-    first = found.metrics[0]
-    p_values = {each.rival: each.p_holm for each in found.tests_of(first, without)}
+    tables = [found.ranking(metric, without) for metric in found.metrics]
+    forms = [found.score_format(metric, without) for metric in found.metrics]
     rows = []
-    for method, _ in found.ordered(first, without):
-        row = [method.title]
-        for metric in found.metrics:
-            form = found.score_format(metric, without)
-            summary = method.at(without)[metric.key]
-            known = [x for x in (summary.mean, summary.stderr) if x is not None]
+    for first in tables[0].dropna(subset="mean").itertuples():
+        row = [first.title]
+        for table, form in zip(tables, forms, strict=True):
+            scores = table.loc[table["method"] == first.method, ["mean", "stderr"]]
+            known = scores.iloc[0].dropna()
             row.append("±".join(show_score(x, form) for x in known) or "-")
-        for value, form in ((p_values.get(method.key), ".3f"), (method.seconds, ".2f")):
+        for value, form in ((first.p_holm, ".3f"), (first.seconds, ".2f")):
             row.append("-" if value is None else format(value, form))
         rows.append(row)
     header = ["method", *(f">{metric.title}" for metric in found.metrics)]

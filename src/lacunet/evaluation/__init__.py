@@ -2,23 +2,11 @@
 
 from lacunet.evaluation._card import describe_model
 from lacunet.evaluation._card import list_parameters as list_parameters
-from lacunet.evaluation._comparison import (
-    COMPARED,
-    Comparison,
-    Failure,
-    MethodResult,
-    compare_methods,
-)
+from lacunet.evaluation._comparison import COMPARED, Comparison, compare_methods
 from lacunet.evaluation._hold_out import HoldOut, hold_out
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
 from lacunet.evaluation._scores import choose_format as choose_format
-from lacunet.evaluation._statistics import (
-    Against,
-    CorrectedT,
-    Summary,
-    corrected_t,
-    holm,
-)
+from lacunet.evaluation._statistics import CorrectedT, corrected_t, holm
 from lacunet.evaluation._target import (
     TableFacts,
     TargetTable,
@@ -30,14 +18,10 @@ from lacunet.evaluation._target import (
 __all__ = [
     "COMPARED",
     "METRICS",
-    "Against",
     "Comparison",
     "CorrectedT",
-    "Failure",
     "HoldOut",
-    "MethodResult",
     "Metric",
-    "Summary",
     "TableFacts",
     "TargetTable",
     "Task",

@@ -73,14 +73,9 @@ def describe_model(
         (f"`{name}`", f"**{escape(value)}**" if chosen else escape(value))
         for name, value, chosen in list_parameters(found.model)
     ]
-    weak, fine = (
-        "\n".join(
-            f"- **{escape(each.head)}.** {escape(each.text)}"
-            for each in found.findings
-            if each.weak is is_weak
-        )
-        for is_weak in (True, False)
-    )
+    points: dict[bool, list[str]] = {True: [], False: []}  # by whether they are weak
+    for each in found.findings:
+        points[each.weak].append(f"- **{escape(each.head)}.** {escape(each.text)}")
     again = (
         " This model was then trained once more, on all of them: its own scores are "
         "unknown, but should not be worse."
@@ -106,8 +101,8 @@ def describe_model(
         scores=make_table(
             "|".join(["model", *(m.title for m in found.metrics)]), scores
         ),
-        findings=fine,
-        weaknesses=weak
+        findings="\n".join(points[False]),
+        weaknesses="\n".join(points[True])
         or "The held-out rows show none. That does not mean there is none.",
         parameters=make_table("parameter|value", parameters),
         date=escape(date),

@@ -3,12 +3,13 @@
 import importlib.util
 import itertools
 import json
+import math
 import numbers
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -30,21 +31,15 @@ from lacunet.evaluation._scores import (
     METRICS,
     Metric,
     RowScores,
+    average,
     choose_format,
     predict,
     row_scores,
     trivial_model,
 )
-from lacunet.evaluation._statistics import (
-    OURS,
-    Against,
-    Summary,
-    compare_with_ours,
-    summarize,
-)
+from lacunet.evaluation._statistics import compare_scores
 from lacunet.evaluation._target import Task, check_table
 from lacunet.exceptions import LacunetError
-from lacunet.inspection import Estimate
 
 COMPARED = (
     "lacunet",
@@ -126,7 +121,7 @@ def compare_methods(
     >>> found = compare_methods(
     ...     X, y, task="classification", methods=["hgb", "mean"], n_folds=2
     ... )
-    >>> [method.title for method in found.methods]
+    >>> found.methods["title"].tolist()
     ['HistGradientBoosting', 'mean']
     >>> print(found.findings[0].head)
     mean has the lowest log-loss
@@ -175,78 +170,82 @@ def compare_methods(
         for method in chosen
     ]
     outcomes = sorted(_run_all(jobs, n_jobs, on_fold), key=lambda each: each.fold)
-    return gather(
-        problem,
-        {key: [each for each in outcomes if each.method == key] for key in chosen},
-        splits,
-        n_repeats=n_repeats,
+
+    described, failures = [], []
+    for key in chosen:
+        done = [each for each in outcomes if each.method == key]
+        failed = [(key, e.fold, *each) for e in done for each in e.failures.items()]
+        if failed:
+            n_failed = len({fold for _, fold, *_ in failed})
+            notes.append(
+                f"{METHODS[key].title} failed on {n_failed} of {len(splits)} folds: "
+                f"{failed[0][-1]}"
+            )
+        failures += failed
+        seconds = [each.seconds for each in done]
+        known = [each for each in seconds if each is not None]
+        texts = list(dict.fromkeys(text for each in done for text in each.warnings))
+        described.append(
+            {
+                "key": key,
+                "title": METHODS[key].title,
+                "seconds": median(known) if known else None,
+                "seconds_by_fold": seconds,
+                "warnings": texts,
+            }
+        )
+    sizes = {
+        "n_repeats": n_repeats,
+        "n_train": round(len(X) * (n_folds - 1) / n_folds),
+        "n_test": round(len(X) / n_folds),
+    }
+    scores = []
+    for without, metric in itertools.product((None, *hidden), METRICS[task]):
+        rows = {
+            (each.method, each.fold): pd.Series(
+                each.scores.get(without, {}).get(metric.key),
+                splits[each.fold][1],
+                dtype=np.float64,
+            )
+            for each in outcomes
+        }
+        by_method = pd.concat(rows).unstack(level=0)[chosen]
+        scores.append(compare_scores(by_method, metric, without, **sizes))
+    dummy = trivial_model(task)
+    constant = [
+        _score(problem, dummy.fit(train, values[train]), test, values[test])
+        for train, test in splits
+    ]
+    means = pd.DataFrame([average(each) for each in constant], dtype=np.float64).mean()
+    packages = [each for key in chosen if (each := METHODS[key].package)]
+    packages += ["xgboost-cpu"] if "xgboost" in packages else []
+    return Comparison(
+        task=task,
+        metrics=METRICS[task],
+        n_rows=len(X),
+        n_columns=X.shape[1],
+        fraction_missing=float(X.isna().to_numpy().mean()),
+        classes=classes,
+        n_folds=n_folds,
         stratified=stratified,
         seed=int(random_state) if isinstance(random_state, numbers.Integral) else None,
-        notes=notes,
+        drop_at_test=hidden,
+        methods=pd.DataFrame(described, dtype=object),
+        scores=pd.concat(scores, ignore_index=True),
+        failures=pd.DataFrame(
+            failures, columns=["method", "fold", "without", "why"], dtype=object
+        ),
+        trivial={k: None if math.isnan(mean) else mean for k, mean in means.items()},
+        notes=tuple(notes),
+        versions=find_versions(["scipy", *packages]),
+        **sizes,
     )
 
 
 # --- the result
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a method has no value on a fold.
-
-    Attributes
-    ----------
-    fold : int
-        Which fold, from 0; those of the first repeat come first.
-    without : str or None
-        The column that was missing; None if it failed with all columns.
-    why : str
-        The type of the error and its message.
-    """
-
-    fold: int
-    without: str | None
-    why: str
-
-
-@dataclass(frozen=True)
-class MethodResult:
-    """The scores of one method.
-
-    Attributes
-    ----------
-    key : str
-        Of ``lacunet.baselines.METHODS``.
-    title : str
-        Its name in tables and pages.
-    scores : mapping of str to Summary
-        By the key of the metric.
-    without : mapping of str to mapping of str to Summary
-        The same for each column that was hidden in the test rows.
-    seconds_by_fold : tuple of float or None
-        Time to fit and predict, on one core.
-    seconds : float or None
-        Their median.
-    failures : tuple of Failure
-        Where it failed, and why.
-    warnings : tuple of str
-        What it warned of; each text once.
-    """
-
-    key: str
-    title: str
-    scores: Mapping[str, Summary]
-    without: Mapping[str, Mapping[str, Summary]]
-    seconds_by_fold: tuple[float | None, ...]
-    seconds: float | None
-    failures: tuple[Failure, ...]
-    warnings: tuple[str, ...]
-
-    def at(self, without: str | None) -> Mapping[str, Summary]:
-        """Return the scores with all columns, or without one."""
-        return self.scores if without is None else self.without[without]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Methods compared on one table by cross-validation, as plain data.
 
@@ -272,12 +271,36 @@ class Comparison:
         None if a random state was given, or none at all.
     drop_at_test : tuple of str
         Columns that were hidden in the test rows, one at a time.
-    methods : tuple of MethodResult
-        In the order in which they were given.
-    trivial : mapping of str to Summary
-        Scores of a constant prediction: the class frequencies, or the mean.
-    tests : tuple of Against
-        lacunet against each other method, by each metric.
+    methods : DataFrame
+        A row for each method, in the order in which they were given: ``key`` of
+        ``lacunet.baselines.METHODS``, ``title``, ``seconds`` to fit and predict on one
+        core (the median over folds), ``seconds_by_fold`` and ``warnings``, each text
+        once.
+    scores : DataFrame
+        A row for each ``metric``, column ``without`` which test rows were scored (None:
+        with all columns) and ``method``. None stands for no value.
+
+        - ``by_fold``: the scores, None where the method failed, or where the score is
+          undefined; folds of the first repeat come first. ``mean``: over the folds that
+          have a value. ``stderr``: standard error of one cross-validation, for
+          orientation: folds share training rows. More repeats do not make it smaller.
+        - ``rank``: mean rank over folds among the methods that have a value on all; 1
+          is the best. ``complete``: whether there is a value on each fold that any
+          method has a value on.
+        - ``gain``: how much better lacunet is in the mean over folds; negative if it is
+          worse, whether the metric is to be high or low. ``low``, ``high``: its 95%
+          confidence interval. ``p``: the p-value of the corrected resampled t-test over
+          folds, whose standard error is at least that over rows. ``p_holm``: the same,
+          corrected for the number of methods by Holm's method. ``different``: whether
+          that is at most 0.05.
+        - ``n_folds``, ``n_rows``: folds on which both have a value, and their rows.
+          ``n_decided``: by accuracy, rows in which one of the two is right and the
+          other is not.
+    failures : DataFrame
+        Why a ``method`` has no value on a ``fold``, counted from 0: ``without`` which
+        column, and ``why``, the type of the error and its message.
+    trivial : mapping of str to float or None
+        Mean scores of a constant prediction: the class frequencies, or the mean.
     notes : tuple of str
         What was done otherwise than asked, and what failed.
     versions : mapping of str to str
@@ -297,9 +320,10 @@ class Comparison:
     n_test: int
     seed: int | None
     drop_at_test: tuple[str, ...]
-    methods: tuple[MethodResult, ...]
-    trivial: Mapping[str, Summary]
-    tests: tuple[Against, ...]
+    methods: pd.DataFrame
+    scores: pd.DataFrame
+    failures: pd.DataFrame
+    trivial: Mapping[str, float | None]
     notes: tuple[str, ...]
     versions: Mapping[str, str]
 
@@ -308,19 +332,8 @@ class Comparison:
         """What follows from the numbers, in sentences."""
         return tuple(describe_comparison(self))
 
-    @property
-    def ours(self) -> MethodResult | None:
-        """The result of lacunet, if it took part."""
-        return next((each for each in self.methods if each.key == OURS), None)
-
-    def title_of(self, key: str) -> str:
-        """Return the title of a method."""
-        return next(each.title for each in self.methods if each.key == key)
-
-    def ordered(
-        self, metric: Metric, without: str | None = None
-    ) -> list[tuple[MethodResult, Summary]]:
-        """Return the methods with a score, the best first.
+    def ranking(self, metric: Metric, without: str | None = None) -> pd.DataFrame:
+        """Return one score of all methods, the best first.
 
         Those that failed on some folds come last: their means are over other rows.
 
@@ -333,64 +346,29 @@ class Comparison:
 
         Returns
         -------
-        list of (MethodResult, Summary)
+        DataFrame
+            Rows of ``scores``, with ``title`` and ``seconds`` of the method.
         """
-        sign = -1 if metric.higher_is_better else 1
-        found = [
-            (not summary.complete, sign * summary.mean, place, method, summary)
-            for place, method in enumerate(self.methods)
-            if (summary := method.at(without)[metric.key]).mean is not None
-        ]
-        return [(method, summary) for *_, method, summary in sorted(found)]
-
-    def completed(
-        self, metric: Metric, without: str | None = None
-    ) -> list[tuple[MethodResult, Estimate]]:
-        """Return the methods with a score on every fold, the best first.
-
-        Parameters
-        ----------
-        metric : Metric
-            The score to order by.
-        without : str, default=None
-            A column that was missing in the test rows.
-
-        Returns
-        -------
-        list of (MethodResult, Estimate)
-        """
-        return [
-            (method, Estimate(summary.mean, summary.stderr))
-            for method, summary in self.ordered(metric, without)
-            if summary.complete and summary.mean is not None
-        ]
-
-    def tests_of(self, metric: Metric, without: str | None = None) -> list[Against]:
-        """Return lacunet against each other method.
-
-        Parameters
-        ----------
-        metric : Metric
-            The score that is compared.
-        without : str, default=None
-            A column that was missing in the test rows.
-
-        Returns
-        -------
-        list of Against
-        """
-        asked = (metric.key, without)
-        return [each for each in self.tests if (each.metric, each.without) == asked]
+        keys = zip(self.scores["metric"], self.scores["without"], strict=True)
+        rows = self.scores[[key == (metric.key, without) for key in keys]]
+        methods = self.methods.set_index("key")[["title", "seconds"]]
+        order = [False, not metric.higher_is_better]
+        return rows.join(methods, on="method").sort_values(
+            ["complete", "mean"], ascending=order
+        )
 
     def score_format(self, metric: Metric, without: str | None = None) -> str:
         """Return the format of Python in which all values of a metric are shown."""
-        means = [summary.mean for _, summary in self.ordered(metric, without)]
-        return choose_format(metric, means or [self.trivial[metric.key].mean])
+        means = self.ranking(metric, without)["mean"].dropna().tolist()
+        return choose_format(metric, means or [self.trivial[metric.key]])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as lists, dicts, strings and numbers, for JSON."""
         everything = {**asdict(self), "findings": [asdict(e) for e in self.findings]}
-        plain: dict[str, Any] = json.loads(json.dumps(everything, allow_nan=False))
+        text = json.dumps(
+            everything, default=lambda frame: frame.to_dict("records"), allow_nan=False
+        )
+        plain: dict[str, Any] = json.loads(text)
         return plain
 
 
@@ -496,7 +474,9 @@ def _run_fold(
     messages: list[str] = []
     seconds = None
     X, y = problem.X.iloc[test], problem.y[test]
-    with _one_thread():
+    with threadpool_limits(1), ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
         with _collect_warnings(messages), _record_failure(failures, None):
             start = time.perf_counter()
             model = METHODS[method](problem.task, seed)
@@ -516,25 +496,10 @@ def _run_fold(
 def _score(problem: Problem, model: Any, X: Any, y: np.ndarray) -> RowScores:
     classes = np.arange(len(problem.classes))
     found = row_scores(problem.task, y, predict(model, X, classes))
-    if not all(np.isfinite(_mean(each) or 0.0) for each in found.values()):
+    if not all(np.isfinite(each or 0.0) for each in average(found).values()):
         msg = "Got scores that are not finite, but expected finite numbers."
         raise ValueError(msg)
     return found
-
-
-def _mean(rows: np.ndarray | None) -> float | None:
-    return None if rows is None else float(rows.mean())
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
 
 
 @contextmanager
@@ -580,8 +545,7 @@ def _run_all(
             warnings.filterwarnings("ignore", module="joblib")
             for done, each in enumerate(results, start=1):
                 if on_fold is not None:
-                    rows = each.scores.get(None, {})
-                    scores = {key: _mean(values) for key, values in rows.items()}
+                    scores = average(each.scores.get(None, {}))
                     on_fold(done, len(jobs), each.method, each.fold, scores)
                 yield each
     except BrokenProcessPool as error:
@@ -590,91 +554,3 @@ def _run_all(
             "Try again with fewer jobs, or with fewer rows."
         )
         raise LacunetError(msg) from error
-
-
-def gather(
-    problem: Problem,
-    outcomes: Mapping[str, Sequence[Outcome]],
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    *,
-    n_repeats: int,
-    stratified: bool,
-    seed: int | None,
-    notes: Sequence[str] = (),
-) -> Comparison:
-    """Summarize what the methods did on all folds, and test lacunet against them."""
-    X, y, metrics = problem.X, problem.y, METRICS[problem.task]
-    n_rows, n_folds = len(X), len(splits) // n_repeats
-    n_train, n_test = round(n_rows * (n_folds - 1) / n_folds), round(n_rows / n_folds)
-    dummy = trivial_model(problem.task)
-    constant = [
-        _score(problem, dummy.fit(train, y[train]), test, y[test])
-        for train, test in splits
-    ]
-    trivial: dict[str, Summary] = {}
-    scores: dict[str, dict[str | None, dict[str, Summary]]]
-    scores = {method: {} for method in outcomes}
-    tests: list[Against] = []
-    for column, metric in itertools.product((None, *problem.drop_at_test), metrics):
-        rows = {
-            method: [each.scores.get(column, {}).get(metric.key) for each in done]
-            for method, done in outcomes.items()
-        }
-        values = {method: list(map(_mean, each)) for method, each in rows.items()}
-        for method, summary in summarize(values, metric, n_repeats).items():
-            scores[method].setdefault(column, {})[metric.key] = summary
-        of_constant = [_mean(each[metric.key]) for each in constant]
-        trivial |= {metric.key: summarize({"": of_constant}, metric, n_repeats)[""]}
-        of_folds = [test for _, test in splits]
-        tests += compare_with_ours(
-            rows, of_folds, metric, column, n_train=n_train, n_test=n_test
-        )
-    results, failed = [], []
-    for method, done in outcomes.items():
-        seconds = [each.seconds for each in done if each.seconds is not None]
-        failures = [
-            Failure(each.fold, column, why)
-            for each in done
-            for column, why in each.failures.items()
-        ]
-        if failures:
-            failed.append(
-                f"{METHODS[method].title} failed on {len({e.fold for e in failures})} "
-                f"of {len(splits)} folds: {failures[0].why}"
-            )
-        results.append(
-            MethodResult(
-                key=method,
-                title=METHODS[method].title,
-                scores=scores[method][None],
-                without={c: scores[method][c] for c in problem.drop_at_test},
-                seconds_by_fold=tuple(each.seconds for each in done),
-                seconds=median(seconds) if seconds else None,
-                failures=tuple(failures),
-                warnings=tuple(
-                    dict.fromkeys(w for each in done for w in each.warnings)
-                ),
-            )
-        )
-    packages = [name for key in outcomes if (name := METHODS[key].package)]
-    packages += ["xgboost-cpu"] if "xgboost" in packages else []
-    return Comparison(
-        task=problem.task,
-        metrics=metrics,
-        n_rows=n_rows,
-        n_columns=X.shape[1],
-        fraction_missing=float(X.isna().to_numpy().mean()),
-        classes=problem.classes,
-        n_folds=n_folds,
-        n_repeats=n_repeats,
-        stratified=stratified,
-        n_train=n_train,
-        n_test=n_test,
-        seed=seed,
-        drop_at_test=problem.drop_at_test,
-        methods=tuple(results),
-        trivial=trivial,
-        tests=tuple(tests),
-        notes=(*notes, *failed),
-        versions=find_versions(["scipy", *packages]),
-    )

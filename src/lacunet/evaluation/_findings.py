@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lacunet._text import (
     join_words,
@@ -16,7 +16,7 @@ from lacunet._text import (
     show_seconds,
 )
 from lacunet.evaluation._scores import Metric
-from lacunet.evaluation._statistics import ALPHA, Against
+from lacunet.evaluation._statistics import ALPHA, OURS
 from lacunet.inspection import Estimate
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
         yield from _describe_classes(found)
 
     form, rival, lead = found.score_format, found.titles["hgb"], found.leads["hgb"]
-    ours, its = (
-        show_score(found.estimates[name].value, form) for name in ("lacunet", "hgb")
-    )
+    ours = show_score(found.estimates["lacunet"].value, form)
+    its = show_score(found.estimates["hgb"].value, form)
     clear = lead.is_sure and ours != its
     head = f"Better than {rival}" if lead.value > 0 else f"{rival} is better"
     yield Finding(
@@ -99,15 +98,13 @@ def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
             f"rows with {many.label}.",
             weak=True,
         )
-    if found.never_missing:
-        n_columns = show_count(len(found.never_missing), "column")
-        yield Finding(
-            "columns",
-            f"Never missing in training: {n_columns}",
-            f"{list_names(found.never_missing)}. If such a column is missing later, "
-            f"for a reason, the model cannot know what that means.",
-            weak=True,
+    if names := found.never_missing:
+        head = f"Never missing in training: {show_count(len(names), 'column')}"
+        text = (
+            f"{list_names(names)}. If such a column is missing later, for a reason, "
+            f"the model cannot know what that means."
         )
+        yield Finding("columns", head, text, weak=True)
     epochs, last = show_count(found.n_epochs, "epoch"), int(0.9 * found.n_epochs)
     better = any(step.best for step in found.learning[last:])
     if found.timed_out:
@@ -128,12 +125,8 @@ def describe_hold_out(found: "HoldOut") -> Iterator[Finding]:
 
 def _describe_scores(found: "HoldOut") -> Finding:
     """Compare the model with a constant prediction; accuracy is not what counts."""
-    form, scores, lead = (
-        found.score_format,
-        found.scores["lacunet"],
-        found.leads["trivial"],
-    )
-    constant = found.estimates["trivial"].value
+    form, lead = found.score_format, found.leads["trivial"]
+    scores, constant = found.scores["lacunet"], found.estimates["trivial"].value
     weak = not (lead.is_sure and lead.value > 0)
     rows = show_count(found.n_test, "held-out row")
     first = f"{found.metrics[0].heading} {found.estimates['lacunet'].show(form)}"
@@ -150,10 +143,8 @@ def _describe_scores(found: "HoldOut") -> Finding:
     lower = "not clearly" if weak else show_percent(lead.value / constant)
     auc = "" if scores["auc"] is None else f", AUC {show_score(scores['auc'], '.3f')}"
     largest = max(found.classes, key=lambda each: each.n_train).name
-    right, guessed = (
-        show_percent(found.scores[name]["accuracy"] or 0.0)
-        for name in ("lacunet", "trivial")
-    )
+    right = show_percent(scores["accuracy"] or 0.0)
+    guessed = show_percent(found.scores["trivial"]["accuracy"] or 0.0)
     return Finding(
         "scores",
         f"Log-loss {lower} below that of the class frequencies{auc}, on {rows}",
@@ -272,8 +263,8 @@ def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
     form = comparison.score_format(metric)
     winners, scores = _list_scores(comparison, metric)
     if winners:
-        trivial = comparison.trivial[metric.key].mean or 0.0
-        better = comparison.completed(metric)[0][1].value < trivial
+        trivial = comparison.trivial[metric.key] or 0.0
+        better = comparison.ranking(metric)["mean"].iloc[0] < trivial
         none = "No method is better than a constant prediction"
         constant = "class frequencies" if comparison.classes else "mean of the target"
         yield Finding(
@@ -287,57 +278,49 @@ def describe_comparison(comparison: "Comparison") -> Iterator[Finding]:
     else:
         text = "The notes give the reasons."
         yield Finding("best", "No method completed every fold", text, weak=True)
-    yield from _describe_ours(comparison, metric)
+    if tests := _list_tests(comparison, metric):
+        gains = [
+            f"{e.title} {show_score(e.gain, f'+{form}')} ({show_p(e.p_holm)})"
+            for e in tests
+        ]
+        text = (
+            f"Difference, positive where lacunet is better: {', '.join(gains)}. "
+            f"p-values of the corrected resampled t-test over folds, with at least the "
+            f"variance over rows, and Holm's correction."
+        )
+        text += "".join(
+            f" Of lacunet and {e.title}, one is right and the other is not in "
+            f"{e.n_decided:,} of {show_count(e.n_rows, 'row')}."
+            for e in _list_tests(comparison, comparison.metrics[-1])
+            if e.n_decided is not None and e.method == tests[-1].method
+        )
+        yield Finding("ours", _describe_tests(tests), text)
     for other in others:
         best, scores = _list_scores(comparison, other)
         if best and best != winners:
             yield Finding("metrics", _name_best(best, other), f"{scores}.")
-    timed = sorted((e.seconds, e.title) for e in comparison.methods if e.seconds)
-    if len(timed) > 1:
-        head, ours = f"{timed[0][1]} is the fastest", comparison.ours
-        ratio = (ours.seconds or 0.0) / timed[0][0] if ours else 0.0
-        if ratio > _LONG:
-            times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
-            head += f"; lacunet takes {times} times as long"
-        shown = ", ".join(f"{title} {show_seconds(took)}" for took, title in timed)
-        text = f"Median time to fit and predict on one core: {shown}."
+    methods = comparison.methods[comparison.methods["seconds"].notna()]
+    if len(methods) > 1:
+        timed = methods.sort_values(["seconds", "title"])
+        fastest, seconds = timed[["title", "seconds"]].iloc[0]
+        head = f"{fastest} is the fastest"
+        for ours in timed["seconds"][timed["key"] == OURS]:
+            ratio = ours / seconds
+            if ratio > _LONG:
+                times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
+                head += f"; lacunet takes {times} times as long"
+        shown = [f"{e.title} {show_seconds(e.seconds)}" for e in timed.itertuples()]
+        text = f"Median time to fit and predict on one core: {', '.join(shown)}."
         yield Finding("time", head, text)
     for column in comparison.drop_at_test:
         best, scores = _list_scores(comparison, metric, column)
         if best:
             head = f"With {shorten(column)!r} missing at prediction, "
-            tests = comparison.tests_of(metric, column)
-            text = f" {_describe_tests(comparison, tests)}." if tests else ""
+            tests = _list_tests(comparison, metric, column)
+            text = f" {_describe_tests(tests)}." if tests else ""
             yield Finding(
                 "missing", head + _name_best(best, metric), f"{scores}.{text}"
             )
-
-
-def _describe_ours(comparison: "Comparison", metric: Metric) -> Iterator[Finding]:
-    """Compare lacunet with each other method, and count the rows that decide."""
-    form = comparison.score_format(metric)
-    tests = sorted(comparison.tests_of(metric), key=lambda each: -each.gain)
-    if not tests:
-        return
-    gains = [
-        f"{comparison.title_of(test.rival)} {show_score(test.gain, f'+{form}')} "
-        f"({show_p(test.p_holm)})"
-        for test in tests
-    ]
-    text = (
-        f"Difference, positive where lacunet is better: {', '.join(gains)}. p-values "
-        f"of the corrected resampled t-test over folds, with at least the variance "
-        f"over rows, and Holm's correction."
-    )
-    for other in comparison.metrics:
-        for test in comparison.tests_of(other):
-            if test.n_decided is not None and test.rival == tests[-1].rival:
-                text += (
-                    f" Of lacunet and {comparison.title_of(test.rival)}, one is right "
-                    f"and the other is not in {test.n_decided:,} of "
-                    f"{show_count(test.n_rows, 'row')}."
-                )
-    yield Finding("ours", _describe_tests(comparison, tests), text)
 
 
 def _list_scores(
@@ -345,23 +328,29 @@ def _list_scores(
 ) -> tuple[list[str], str]:
     """Return the best methods, and the scores of the first few and of lacunet."""
     form = comparison.score_format(metric, without)
-    ordered = comparison.completed(metric, without)
+    whole = comparison.ranking(metric).set_index("method")["mean"]
+    ranking = comparison.ranking(metric, without)
+    rows = list(ranking[ranking["complete"].astype(bool)].itertuples())
     shown = []
-    for place, (method, score) in enumerate(ordered):
-        if place < _LISTED or method is comparison.ours:
-            text = f"{method.title} {score.show(form)}"
+    for place, row in enumerate(rows):
+        if place < _LISTED or row.method == OURS:
+            text = f"{row.title} {Estimate(row.mean, row.stderr).show(form)}"
             if without is not None:
-                whole = show_score(method.scores[metric.key].mean, form)
-                text += f" ({whole} with the column)"
+                text += f" ({show_score(whole[row.method], form)} with the column)"
             if place >= _LISTED:
-                text += f" on rank {place + 1} of {len(ordered)}"
+                text += f" on rank {place + 1} of {len(rows)}"
             shown.append(text)
-    best = [
-        method.title
-        for method, score in ordered
-        if show_score(score.value, form) == show_score(ordered[0][1].value, form)
-    ]
+    means = [show_score(row.mean, form) for row in rows]
+    best = [row.title for row, m in zip(rows, means, strict=True) if m == means[0]]
     return best, ", ".join(shown)
+
+
+def _list_tests(
+    comparison: "Comparison", metric: Metric, without: str | None = None
+) -> list[Any]:
+    """Return the methods that lacunet was tested against, the worst first."""
+    ranking = comparison.ranking(metric, without).dropna(subset="gain")
+    return list(ranking.sort_values("gain", ascending=False).itertuples())
 
 
 def _name_best(best: Sequence[str], metric: Metric) -> str:
@@ -370,15 +359,11 @@ def _name_best(best: Sequence[str], metric: Metric) -> str:
     return f"{join_words(best)} {verb} the {superlative} {metric.title}"
 
 
-def _describe_tests(comparison: "Comparison", tests: Sequence[Against]) -> str:
+def _describe_tests(tests: Sequence[Any]) -> str:
     """Return which methods lacunet differs from significantly, as a sentence."""
     parts = []
     for word, sign in (("better", 1), ("worse", -1)):
-        side = [
-            comparison.title_of(test.rival)
-            for test in tests
-            if test.different and sign * test.gain > 0
-        ]
+        side = [e.title for e in tests if e.different and sign * e.gain > 0]
         many = f"{len(side)} of {len(tests)} other methods"
         if side:
             whom = join_words(side) if len(side) < 3 else many

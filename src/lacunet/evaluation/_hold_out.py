@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -194,7 +195,7 @@ class MissingBin:
         return f"{self.fewest}\N{EN DASH}{self.most}" if several else f"{self.most}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HoldOut:
     """A model evaluated on held-out rows, with two others beside it.
 
@@ -263,11 +264,7 @@ class HoldOut:
     """
 
     titles: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "lacunet": "lacunet",
-            "hgb": "HistGradientBoosting",
-            "trivial": "trivial model",
-        }
+        {"lacunet": "lacunet", "hgb": METHODS["hgb"].title, "trivial": "trivial model"}
     )
 
     task: Task
@@ -297,11 +294,9 @@ class HoldOut:
     mean_confidence: float | None = None
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
     refit_cut: bool = False
-    y_test: Any = field(default=None, repr=False, compare=False)
-    predicted: Mapping[str, Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    model: Any = field(default=None, repr=False, compare=False)
+    y_test: Any = field(default=None, repr=False)
+    predicted: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    model: Any = field(default=None, repr=False)
 
     @property
     def n_epochs(self) -> int:
@@ -436,16 +431,13 @@ def hold_out(
         by_task["agreement"] = {k: find_agreement(y_test, p) for k, p in pair.items()}
     n_missing = X_test.isna().sum(axis=1).to_numpy()
     by_missing = compare_by_missing(task, n_missing, {k: losses[k] for k in pair})
+    n_in_training = X.iloc[train].isna().sum()
 
     report("permuting one column after the other")
-    asked: dict[str, Any] = {"random_state": random_state, "n_repeats": 1}
-    columns = importance(models["lacunet"], X_test, y_test, **asked)
-    needed = [each.name for each in columns.columns if each.matters]
-    asked["columns"] = needed[:_FIRST_COLUMNS]
-    conditional = importance(
-        models["lacunet"], X_test, y_test, conditional=True, **asked
-    )
-    n_missing = X.iloc[train].isna().sum().to_numpy()
+    rows = (models["lacunet"], X_test, y_test)
+    measure = partial(importance, *rows, n_repeats=1, random_state=random_state)
+    columns = measure()
+    needed = [each.name for each in columns.columns if each.matters][:_FIRST_COLUMNS]
     return HoldOut(
         task=task,
         n_train=len(train),
@@ -467,9 +459,9 @@ def hold_out(
         learning=tuple(LearningStep(*each[:4]) for each in ours.history_),
         by_missing=by_missing,
         importance=columns,
-        conditional=conditional,
-        never_missing=tuple(map(str, X.columns[n_missing == 0])),
-        empty=tuple(map(str, X.columns[n_missing == len(train)])),
+        conditional=measure(columns=needed, conditional=True),
+        never_missing=tuple(map(str, X.columns[n_in_training == 0])),
+        empty=tuple(map(str, X.columns[n_in_training == len(train)])),
         versions=find_versions(),
         y_test=y_test,
         predicted=predicted,
@@ -521,11 +513,9 @@ def find_calibration(
     bins = []
     for rows in _rows_of(codes):
         n_rows, n_events = int(rows.sum()), int(happened[rows].sum())
-        low, high = binomtest(n_events, n_rows).proportion_ci(method="wilson")
+        ends = map(float, binomtest(n_events, n_rows).proportion_ci(method="wilson"))
         mean = float(probabilities[rows].mean())
-        bins.append(
-            CalibrationBin(n_rows, mean, n_events / n_rows, float(low), float(high))
-        )
+        bins.append(CalibrationBin(n_rows, mean, n_events / n_rows, *ends))
 
     def error_of(events: np.ndarray) -> float:
         gaps = np.abs(np.bincount(codes, events - probabilities))
@@ -617,8 +607,6 @@ def compare_by_missing(
     bins = []
     for rows in _rows_of(np.searchsorted(starts, n_missing, "right") - 1):
         fewest, most = int(n_missing[rows].min()), int(n_missing[rows].max())
-        of_rows = {
-            name: compare_losses(task, all_[rows]) for name, all_ in losses.items()
-        }
+        of_rows = {k: compare_losses(task, each[rows]) for k, each in losses.items()}
         bins.append(MissingBin(fewest, most, int(rows.sum()), of_rows))
     return tuple(bins)

@@ -86,11 +86,7 @@ def score(
     {'rmse': 0.7071..., 'r2': -1.0}
     """
     targets = np.searchsorted(np.asarray(classes), y) if len(classes) else y
-    rows = row_scores(task, targets, predicted)
-    return {
-        metric.key: None if (row := rows[metric.key]) is None else float(row.mean())
-        for metric in METRICS[task]
-    }
+    return average(row_scores(task, targets, predicted))
 
 
 RowScores = Mapping[str, np.ndarray | None]
@@ -107,12 +103,10 @@ def row_scores(task: Task, y: np.ndarray, predicted: np.ndarray) -> RowScores:
     if task == "regression":
         mean, variance = losses.mean(), np.var(y)
         rmse = math.sqrt(mean)
-        around = losses - mean
         r2: np.ndarray | None = 1.0 - losses / variance if variance else None
         if not variance and len(y) > 1:  # as scikit-learn: perfect, or no better
             r2 = np.full(len(y), float(mean == 0))
-        return {"rmse": rmse + around / (2 * rmse or 1.0), "r2": r2}
-    right = (predicted.argmax(1) == y).astype(np.float64)
+        return {"rmse": rmse + (losses - mean) / (2 * rmse or 1.0), "r2": r2}
     n_rows, n_classes = predicted.shape
     aucs = []
     if len(np.unique(y)) == n_classes:
@@ -129,8 +123,13 @@ def row_scores(task: Task, y: np.ndarray, predicted: np.ndarray) -> RowScores:
     return {
         "log_loss": losses,
         "auc": np.mean(aucs, 0) if aucs else None,
-        "accuracy": right,
+        "accuracy": (predicted.argmax(1) == y).astype(np.float64),
     }
+
+
+def average(scores: RowScores) -> dict[str, float | None]:
+    """Return the means over rows."""
+    return {k: None if e is None else float(e.mean()) for k, e in scores.items()}
 
 
 def align_probabilities(

@@ -1,8 +1,6 @@
 """Means, ranks and tests over the folds of one table."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +12,6 @@ from lacunet.evaluation._scores import Metric
 
 OURS = "lacunet"
 ALPHA = 0.05
-
-# By method: a value for each fold, None where there is none.
-Values = Mapping[str, Sequence[float | None]]
 
 
 class CorrectedT(NamedTuple):
@@ -128,147 +123,59 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return corrected
 
 
-@dataclass(frozen=True)
-class Summary:
-    """One score of a method over the folds.
-
-    Attributes
-    ----------
-    by_fold : tuple of float or None
-        None where the method failed, or where the score is undefined. Folds of the
-        first repeat come first.
-    mean : float or None
-        Over the folds that have a value; None without any.
-    stderr : float or None
-        Standard error of one cross-validation, for orientation: folds share training
-        rows. More repeats do not make it smaller.
-    rank : float or None
-        Mean rank over folds among the methods that have a value on all; 1 is the best.
-    complete : bool
-        Whether there is a value on each fold that any method has a value on.
-    """
-
-    by_fold: tuple[float | None, ...]
-    mean: float | None
-    stderr: float | None
-    rank: float | None
-    complete: bool
-
-
-def summarize(values: Values, metric: Metric, n_repeats: int) -> dict[str, Summary]:
-    """Average one score of all methods over the folds, and rank the methods."""
-    table = pd.DataFrame(values, dtype=np.float64)  # a row for each fold
-    scored = table[table.notna().any(axis=1)]
-    complete = scored.notna().all() & bool(len(scored))
-    better_first = not metric.higher_is_better
-    ranks = scored.loc[:, complete].rank(axis=1, ascending=better_first).mean()
-    # Repeats bring no new rows, so they do not make the standard error smaller: it
-    # comes from the variance over the folds of one repeat.
-    repeats = table.groupby(np.arange(len(table)) * n_repeats // len(table))
-    squares = (repeats.var() / repeats.count()).mean()
-    squares = squares.fillna(table.var() / table.count())  # one fold a repeat
-    found = pd.DataFrame(
-        {"mean": repeats.mean().mean(), "stderr": np.sqrt(squares), "rank": ranks}
-    )
-    known = found.astype(object).where(found.notna(), None).to_dict("index")
-    return {
-        method: Summary(tuple(scores), **known[method], complete=bool(complete[method]))
-        for method, scores in values.items()
-    }
-
-
-@dataclass(frozen=True)
-class Against:
-    """lacunet against another method, on the same rows.
-
-    Attributes
-    ----------
-    rival, metric : str
-        Keys of the other method and of the score.
-    without : str or None
-        The column that was missing in the test rows.
-    gain : float
-        How much better lacunet is in the mean over folds; negative if it is worse,
-        whether the metric is to be high or low.
-    low, high : float
-        The 95% confidence interval of the gain.
-    p : float
-        The p-value of the corrected resampled t-test over folds, whose standard error
-        is at least that over rows.
-    p_holm : float
-        The same, corrected for the number of methods by Holm's method.
-    different : bool
-        Whether ``p_holm`` is at most 0.05.
-    n_folds, n_rows : int
-        Folds on which both have a value, and their rows.
-    n_decided : int or None
-        By accuracy: rows in which one of the two is right and the other is not.
-    """
-
-    rival: str
-    metric: str
-    without: str | None
-    gain: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    different: bool
-    n_folds: int
-    n_rows: int
-    n_decided: int | None
-
-
-def compare_with_ours(
-    rows: Mapping[str, Sequence[np.ndarray | None]],
-    tests: Sequence[np.ndarray],
+def compare_scores(
+    rows: pd.DataFrame,
     metric: Metric,
     without: str | None = None,
     *,
+    n_repeats: int = 1,
     n_train: float,
     n_test: float,
-) -> list[Against]:
-    """Test lacunet against each method with a value on at least two common folds.
+) -> pd.DataFrame:
+    """Average one score of all methods, rank them, and test lacunet against each.
 
-    ``rows`` has what the score is the mean of, by method and fold; ``tests`` the rows
-    of each fold.
+    ``rows`` has what the score is the mean of: a column for each method, a row for each
+    fold and row of the table, NaN where there is no value. Tests need two folds on
+    which both methods have a value.
     """
-    sign = 1 if metric.higher_is_better else -1
-    found = []
-    for rival in rows if OURS in rows else ():
-        gains = [
-            pd.Series(sign * (ours - theirs), test)
-            for ours, theirs, test in zip(rows[OURS], rows[rival], tests, strict=True)
-            if rival != OURS and ours is not None and theirs is not None
-        ]
-        if len(gains) > 1:
-            by_row = pd.concat(gains).groupby(level=0).mean()  # over repeats
-            mean, stderr, _, p, df = corrected_t(
-                [each.mean() for each in gains],
-                n_train=n_train,
-                n_test=n_test,
-                least_stderr=float(by_row.sem()),
+    folds = rows.groupby(level=0).mean()  # (folds, methods)
+    scored = folds.dropna(how="all")
+    complete = scored.notna().all() & bool(len(scored))
+    ranks = scored.loc[:, complete].rank(axis=1, ascending=not metric.higher_is_better)
+    # Repeats bring no new rows, so they do not make the standard error smaller: it
+    # comes from the variance over the folds of one repeat.
+    repeats = folds.groupby(np.arange(len(folds)) * n_repeats // len(folds))
+    squares = (repeats.var() / repeats.count()).mean()
+    squares = squares.fillna(folds.var() / folds.count())  # one fold a repeat
+    by_fold = np.where(folds.T.isna(), None, folds.T.astype(object))
+    summary = {
+        "metric": metric.key,
+        "without": without,
+        "method": rows.columns,
+        "by_fold": [tuple(each) for each in by_fold],
+        "mean": repeats.mean().mean(),
+        "stderr": np.sqrt(squares),
+        "rank": ranks.mean(),
+        "complete": complete,
+    }
+    tests = {}
+    for rival in rows.columns.drop(OURS) if OURS in rows else ():
+        gains = (rows[OURS] - rows[rival]).dropna()
+        gains *= 1 if metric.higher_is_better else -1
+        of_folds, of_rows = (gains.groupby(level=level).mean() for level in (0, 1))
+        if len(of_folds) > 1:
+            least = float(of_rows.sem())
+            gain, stderr, _, p, df = corrected_t(
+                of_folds, n_train=n_train, n_test=n_test, least_stderr=least
             )
             half = stderr * float(stats.t.isf(ALPHA / 2, df))
-            n_decided = int((by_row != 0).sum()) if metric.key == "accuracy" else None
-            found.append(
-                Against(
-                    rival=rival,
-                    metric=metric.key,
-                    without=without,
-                    gain=mean,
-                    low=mean - half,
-                    high=mean + half,
-                    p=p,
-                    p_holm=p,
-                    different=False,
-                    n_folds=len(gains),
-                    n_rows=len(by_row),
-                    n_decided=n_decided,
-                )
-            )
-    corrected = holm([each.p for each in found]).tolist()
-    return [
-        replace(each, p_holm=p, different=p <= ALPHA)
-        for each, p in zip(found, corrected, strict=True)
-    ]
+            decided = int((of_rows != 0).sum()) if metric.key == "accuracy" else None
+            counts = len(of_folds), len(of_rows), decided
+            tests[rival] = (gain, gain - half, gain + half, p, *counts)
+    names = ["gain", "low", "high", "p", "n_folds", "n_rows", "n_decided"]
+    tested = pd.DataFrame.from_dict(tests, orient="index", columns=names, dtype=object)
+    tested["p_holm"] = holm(tested["p"])
+    tested["different"] = tested["p_holm"] <= ALPHA
+    found = pd.DataFrame(summary, index=rows.columns).join(tested.astype(object))
+    known = np.where(found.isna(), None, found.astype(object))
+    return pd.DataFrame(known, columns=found.columns, dtype=object)

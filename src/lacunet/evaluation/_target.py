@@ -139,13 +139,11 @@ def find_task(y: Any) -> Task:
         return "regression"
     if not pd.api.types.is_numeric_dtype(known) or pd.api.types.is_bool_dtype(known):
         return "classification"
-    values = known.to_numpy(dtype=np.float64)
-    distinct = np.unique(values)
-    few = len(distinct) <= min(_MOST_WHOLE_CLASSES, len(values) / _ROWS_PER_CLASS)
+    distinct = np.unique(known.to_numpy(dtype=np.float64))
+    few = len(distinct) <= min(_MOST_WHOLE_CLASSES, len(known) / _ROWS_PER_CLASS)
     whole = bool((distinct == np.round(distinct)).all())
-    if len(distinct) <= 2 or (few and whole):
-        return "classification"
-    return "regression"
+    classes = len(distinct) <= 2 or (few and whole)
+    return "classification" if classes else "regression"
 
 
 def split_target(

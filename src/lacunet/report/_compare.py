@@ -22,9 +22,10 @@ from lacunet.report._drawing import (
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
-    from lacunet.evaluation import Comparison, MethodResult, Metric
+    from lacunet.evaluation import Comparison, Metric
 
 _DASH, _MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+_NOT_TESTED = (_DASH, _DASH, _DASH)
 # Methods that impute, with lacunet's network behind.
 _IMPUTED = ("mean", "mean+indicator", "knn", "mice", "gmm")
 # Where a finding is shown in detail.
@@ -91,11 +92,12 @@ def write_comparison(
 
 
 def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
-    first, *others = comparison.metrics
-    seconds = [m.seconds for m, _ in comparison.completed(first) if m.seconds]
+    titles = comparison.methods.set_index("key")["title"]
+    points = _list_points(comparison)
+    seconds = [each.seconds for each in points]
     sections = {
         "Scores": True,
-        "Time": len(seconds) > 2 and max(seconds) > _LONG * min(seconds),
+        "Time": len(points) > 2 and max(seconds) > _LONG * min(seconds),
         "Missing at prediction": bool(comparison.drop_at_test),
         "Protocol": True,
     }
@@ -104,22 +106,15 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
         "comparison": comparison,
         "sections": [name for name, shown in sections.items() if shown],
         "findings": [
-            {
-                "head": each.head,
-                "text": each.text,
-                "section": name if sections.get(name) else "",
-            }
+            {"head": each.head, "text": each.text, "section": sections[name] and name}
             for each in comparison.findings
-            for name in [_SECTIONS.get(each.about, "")]
+            for name in [_SECTIONS[each.about]]
         ],
-        "metric": first.title,
         "score_titles": [
             f"{each.title} {'↓↑'[each.higher_is_better]}" for each in comparison.metrics
         ],
-        "others": [metric.title for metric in others],
         "class_names": quote_names(comparison.classes),
-        "versions": [f"{name} {each}" for name, each in comparison.versions.items()],
-        "tested": bool(comparison.tests),
+        "tested": bool(comparison.scores["gain"].notna().any()),
         "scores": _scores_rows(comparison),
         "fold_names": [
             (f"repeat {repeat}, " if comparison.n_repeats > 1 else "") + f"fold {fold}"
@@ -127,13 +122,20 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
             for fold in range(1, comparison.n_folds + 1)
         ],
         "folds": {
-            metric.heading: _folds_rows(comparison, metric)
+            metric.heading: [
+                _mark(row, [show_score(score, form) for score in row.by_fold])
+                for row in comparison.ranking(metric).sort_index().itertuples()
+            ]
             for metric in comparison.metrics
+            for form in [comparison.score_format(metric)]
         },
         "tests": {
-            metric.heading: _tests_rows(comparison, metric)
+            metric.heading: [
+                [name, *gains.get(key, _NOT_TESTED)]
+                for key, name in titles.drop("lacunet").items()
+            ]
             for metric in comparison.metrics
-            if comparison.tests_of(metric)
+            if (gains := _gain_cells(comparison, metric))
         },
         "time_drawing": _draw_time(comparison) if sections["Time"] else "",
         "missing": [
@@ -147,16 +149,15 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
             for metric in comparison.metrics
         ],
         "failures": [
-            [method.title, str(each.fold + 1), shorten(each.without or ""), each.why]
-            for method in comparison.methods
-            for each in method.failures
+            [titles[e.method], str(e.fold + 1), shorten(e.without or ""), e.why]
+            for e in comparison.failures.itertuples()
         ],
         "warnings": [
-            [method.title, text]
-            for method in comparison.methods
-            for text in method.warnings
+            [each.title, text]
+            for each in comparison.methods.itertuples()
+            for text in each.warnings
         ],
-        "imputed": [each.title for each in comparison.methods if each.key in _IMPUTED],
+        "imputed": [titles[key] for key in titles.index if key in _IMPUTED],
     }
 
 
@@ -165,44 +166,24 @@ def _make_context(comparison: "Comparison", title: str) -> dict[str, Any]:
 
 def _scores_rows(comparison: "Comparison") -> list[dict[str, Any]]:
     first = comparison.metrics[0]
+    scores = [_score_cells(comparison, metric) for metric in comparison.metrics]
     gains = _gain_cells(comparison, first)
     rows = []
-    for method in _by_rank(comparison, first):
-        rank = method.scores[first.key].rank
+    for row in comparison.ranking(first).itertuples():
         cells = [
-            method.title,
-            *(_score_cell(comparison, method, each) for each in comparison.metrics),
-            _DASH if rank is None else f"{rank:.1f}",
-            _DASH if method.seconds is None else show_seconds(method.seconds),
+            *(each[row.method] for each in scores),
+            _DASH if row.rank is None else f"{row.rank:.1f}",
+            _DASH if row.seconds is None else show_seconds(row.seconds),
         ]
         if gains:
-            cells += gains.get(method.key, (_DASH, _DASH, _DASH))[::2]
-        rows.append({"cells": cells, "accent": method is comparison.ours})
+            cells += gains.get(row.method, _NOT_TESTED)[::2]
+        rows.append(_mark(row, cells))
     constant = ["constant prediction"]
     for metric in comparison.metrics:
-        mean = comparison.trivial[metric.key].mean
+        mean = comparison.trivial[metric.key]
         constant.append(show_score(mean, comparison.score_format(metric)))
     rows.append({"cells": constant + [""] * (4 if gains else 2)})
     return rows
-
-
-def _folds_rows(comparison: "Comparison", metric: "Metric") -> list[dict[str, Any]]:
-    form = comparison.score_format(metric)
-    rows = []
-    for method in comparison.methods:
-        scores = [show_score(x, form) for x in method.scores[metric.key].by_fold]
-        cells = [method.title, *scores]
-        rows.append({"cells": cells, "accent": method is comparison.ours})
-    return rows
-
-
-def _tests_rows(comparison: "Comparison", metric: "Metric") -> list[list[Any]]:
-    gains = _gain_cells(comparison, metric)
-    return [
-        [method.title, *gains.get(method.key, (_DASH, _DASH, _DASH))]
-        for method in comparison.methods
-        if method is not comparison.ours
-    ]
 
 
 def _missing_rows(
@@ -210,84 +191,71 @@ def _missing_rows(
 ) -> list[dict[str, Any]]:
     form = comparison.score_format(metric, column)
     gains = _gain_cells(comparison, metric, column)
+    whole = comparison.ranking(metric).set_index("method")["mean"]
+    scores = [_score_cells(comparison, metric, each) for each in (None, column)]
     rows = []
-    for method in _by_rank(comparison, metric, column):
-        whole = method.scores[metric.key].mean
-        without = method.without[column][metric.key].mean
+    for row in comparison.ranking(metric, column).itertuples():
         change: Any = _DASH
-        if whole is not None and without is not None:
-            difference = without - whole
-            better = difference > 0 if metric.higher_is_better else difference < 0
+        if row.mean is not None:  # then it has a score with the column, too
+            difference = row.mean - whole[row.method]
+            better = (difference > 0) == metric.higher_is_better
             tone = ("better" if better else "worse") if difference else ""
             change = {"text": _show_signed(difference, form), "tone": tone}
-        cells = [
-            method.title,
-            _score_cell(comparison, method, metric),
-            _score_cell(comparison, method, metric, column),
-            change,
-        ]
-        if comparison.tests:
-            cells += gains.get(method.key, (_DASH, _DASH, _DASH))[::2]
-        rows.append({"cells": cells, "accent": method is comparison.ours})
+        cells = [*(each[row.method] for each in scores), change]
+        if comparison.scores["gain"].notna().any():
+            cells += gains.get(row.method, _NOT_TESTED)[::2]
+        rows.append(_mark(row, cells))
     return rows
 
 
-def _by_rank(
+def _mark(row: Any, cells: list[Any]) -> dict[str, Any]:
+    """Return the cells of a method behind its title; lacunet stands out."""
+    return {"cells": [row.title, *cells], "accent": row.method == "lacunet"}
+
+
+def _score_cells(
     comparison: "Comparison", metric: "Metric", without: str | None = None
-) -> list["MethodResult"]:
-    """Return all methods, those without a score last."""
-    ordered = [method for method, _ in comparison.ordered(metric, without)]
-    return ordered + [each for each in comparison.methods if each not in ordered]
-
-
-def _score_cell(
-    comparison: "Comparison",
-    method: "MethodResult",
-    metric: "Metric",
-    without: str | None = None,
-) -> Any:
-    """Return a mean with its standard error; bold if best, * if folds are missing."""
-    summary = method.at(without)[metric.key]
-    if summary.mean is None:
-        return f"{_DASH}*" if method.failures else _DASH
+) -> dict[str, Any]:
+    """Return means and standard errors; bold if best, * if folds are missing."""
     form = comparison.score_format(metric, without)
-    best = comparison.ordered(metric, without)[0][1].mean
-    assert best is not None
-    ties = math.isclose(summary.mean, best, rel_tol=1e-12)
-    return {
-        "text": show_score(summary.mean, form) + ("" if summary.complete else "*"),
-        "error": show_error(summary.stderr, form),
-        "strong": summary.complete and ties,
-    }
+    ranking = comparison.ranking(metric, without)
+    failed = set(comparison.failures["method"])
+    best = ranking["mean"].iloc[0]
+    found: dict[str, Any] = {}
+    for row in ranking.itertuples():
+        if row.mean is None:
+            found[row.method] = f"{_DASH}*" if row.method in failed else _DASH
+        else:
+            found[row.method] = {
+                "text": show_score(row.mean, form) + ("" if row.complete else "*"),
+                "error": show_error(row.stderr, form),
+                "strong": row.complete and math.isclose(row.mean, best, rel_tol=1e-12),
+            }
+    return found
 
 
 def _gain_cells(
     comparison: "Comparison", metric: "Metric", without: str | None = None
 ) -> dict[str, tuple[Any, str, str]]:
     """Return by method how much better lacunet is, p and p corrected for all tests."""
-    tests = comparison.tests_of(metric, without)
+    ranking = comparison.ranking(metric, without).sort_index()
     form = comparison.score_format(metric, without)
-    low = min([0.0, *(test.low for test in tests)])
-    room = (max([0.0, *(test.high for test in tests)]) - low) or 1.0
+    low = min([0.0, *ranking["low"].dropna()])
+    room = (max([0.0, *ranking["high"].dropna()]) - low) or 1.0
     found = {}
-    for test in tests:
+    for test in ranking.dropna(subset="gain").itertuples():
         tone = ("better" if test.gain > 0 else "worse") if test.different else ""
-        ends = [_show_signed(each, form) for each in (test.low, test.high)]
-        drawn = {
-            name: round(100 * (value - low) / room, 1)
-            for name, value in (
-                *(("low", test.low), ("high", test.high)),
-                *(("point", test.gain), ("zero", 0.0)),
-            )
-        }
-        tip = f"95% confidence interval: {ends[0]} to {ends[1]}"
+        ends = {"low": test.low, "high": test.high, "point": test.gain, "zero": 0.0}
+        drawn = {key: round(100 * (x - low) / room, 1) for key, x in ends.items()}
+        shown = [_show_signed(each, form) for each in (test.low, test.high)]
+        tip = f"95% confidence interval: {' to '.join(shown)}"
         cell = {
             "text": _show_signed(test.gain, form),
             "tone": tone,
             "sort": test.gain,
             "interval": drawn | {"tone": tone, "tip": tip},
         }
-        found[test.rival] = (cell, _bare_p(test.p), _bare_p(test.p_holm))
+        found[test.method] = (cell, _bare_p(test.p), _bare_p(test.p_holm))
     return found
 
 
@@ -303,40 +271,36 @@ def _bare_p(p: float) -> str:
 # --- time
 
 
+def _list_points(comparison: "Comparison") -> list[Any]:
+    """Return the methods that completed every fold and have a time."""
+    rows = comparison.ranking(comparison.metrics[0]).itertuples()
+    return [each for each in rows if each.complete and each.seconds]
+
+
 def _draw_time(comparison: "Comparison") -> str:
-    """Draw scores against time, and the methods that no other beats in both."""
+    """Draw losses against time, and the methods that no other beats in both."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    metric = comparison.metrics[0]
-    points = [
-        (method, score.value)
-        for method, score in comparison.completed(metric)
-        if method.seconds
-    ]
-    front = find_front(
-        [(method.seconds or 0.0, mean) for method, mean in points],
-        higher_is_better=metric.higher_is_better,
-    )
+    metric, points = comparison.metrics[0], _list_points(comparison)
+    front = find_front([(each.seconds, each.mean) for each in points])
     form = comparison.score_format(metric)
     with drawing(WIDTH, 3.4) as figure:
         axes = figure.add_subplot()
         step = {"linewidth": 3, "drawstyle": "steps-post", "zorder": 1}
         axes.plot(*zip(*front, strict=True), color=LINE, **step)
-        for method, mean in points:
-            ours, best = method is comparison.ours, (method.seconds, mean) in front
+        for each in points:
+            ours, at = each.method == "lacunet", (each.seconds, each.mean)
             colour = ACCENT if ours else INK
-            style = {"color": colour, "mfc": colour if best else PAPER, "ms": 7}
-            (dot,) = axes.plot(method.seconds, mean, "o", **style)
-            time = show_seconds(method.seconds or 0.0)
-            add_tips(dot, [f"{method.title}: {show_score(mean, form)}, {time}"])
-            if ours or best:
+            style = {"color": colour, "mfc": colour if at in front else PAPER, "ms": 7}
+            (dot,) = axes.plot(*at, "o", **style)
+            score, time = show_score(each.mean, form), show_seconds(each.seconds)
+            add_tips(dot, [f"{each.title}: {score}, {time}"])
+            if ours or at in front:
                 place = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5}
-                at = (method.seconds, mean)
-                axes.annotate(cut(method.title), at, (0, 9), color=colour, **place)
+                axes.annotate(cut(each.title), at, (0, 9), color=colour, **place)
         axes.set_xscale("log")
         axes.margins(x=0.25, y=0.18)
-        if not metric.higher_is_better:
-            axes.invert_yaxis()
+        axes.invert_yaxis()
         axes.set_xlabel("seconds to fit and predict")
         axes.set_ylabel(metric.title)
         low, high = axes.get_xlim()
@@ -347,21 +311,16 @@ def _draw_time(comparison: "Comparison") -> str:
         return to_svg(figure, "time", f"{metric.title} against time")
 
 
-def find_front(
-    points: Sequence[tuple[float, float]], *, higher_is_better: bool
-) -> list[tuple[float, float]]:
-    """Return the pairs of time and score that no other beats in both, fastest first.
+def find_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the pairs of time and loss that no other beats in both, fastest first.
 
     Examples
     --------
-    >>> find_front([(1, 5), (2, 4)], higher_is_better=True)
-    [(1, 5)]
-    >>> find_front([(1, 5), (2, 4)], higher_is_better=False)
+    >>> find_front([(1, 5), (2, 4), (3, 6)])
     [(1, 5), (2, 4)]
     """
-    sign = 1 if higher_is_better else -1
     front: list[tuple[float, float]] = []
-    for seconds, mean in sorted(points, key=lambda each: (each[0], -sign * each[1])):
-        if not front or sign * mean > sign * front[-1][1]:
-            front.append((seconds, mean))
+    for seconds, loss in sorted(points):
+        if not front or loss < front[-1][1]:
+            front.append((seconds, loss))
     return front
