@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -192,16 +192,10 @@ def open_output(
         part.replace(target)
 
 
-@contextmanager
-def _packed(stream: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+def _packed(stream: IO[bytes], path: Path) -> AbstractContextManager[Any]:
     """Compress if the name asks for it; the file holds neither its name nor a time."""
-    if path.suffix not in (".gz", ".bz2", ".xz"):
-        yield stream
-        return
-    packed: Any
     if path.suffix == ".gz":
-        packed = gzip.GzipFile("", "wb", 6, stream, mtime=0)
-    else:
-        packed = {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}[path.suffix](stream, "wb")
-    with packed:
-        yield packed
+        return gzip.GzipFile("", "wb", 6, stream, mtime=0)
+    if path.suffix == ".bz2":
+        return bz2.BZ2File(stream, "wb")
+    return lzma.LZMAFile(stream, "wb") if path.suffix == ".xz" else nullcontext(stream)

@@ -20,11 +20,10 @@ class ProgressLine:
     """
 
     def __init__(self, *, shown: bool = True) -> None:
-        self.shown = shown
-        self.is_rewritten = shown and sys.stderr.isatty()
-        self._next = 0.0
-        if shown and not self.is_rewritten:
-            self._next = time.monotonic() + _PRINTED
+        self.shown, self.is_rewritten = shown, shown and sys.stderr.isatty()
+        self._pause = _REWRITTEN if self.is_rewritten else _PRINTED
+        is_printed = shown and not self.is_rewritten
+        self._next = time.monotonic() + _PRINTED if is_printed else 0.0
 
     def show(self, make_text: Callable[..., str], *facts: float | str) -> None:
         """Show what is now, unless the last text was shown a moment ago.
@@ -47,7 +46,7 @@ class ProgressLine:
             _width = len(text)
         else:
             print(text, file=sys.stderr, flush=True)  # noqa: T201
-        self._next = now + (_REWRITTEN if self.is_rewritten else _PRINTED)
+        self._next = now + self._pause
 
 
 def clear_line() -> None:

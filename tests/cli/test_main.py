@@ -197,6 +197,14 @@ def test_an_interrupt_is_a_line_and_its_own_code(call, broken):
     assert (result.exit_code, result.output) == (130, "Stopped.\n")
 
 
+def test_an_interrupt_at_a_terminal_begins_a_line(broken, capsys, monkeypatch):
+    broken(KeyboardInterrupt())
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with pytest.raises(SystemExit, match="130"):
+        main(["profile", __file__])
+    assert capsys.readouterr().err == "\nStopped.\n"
+
+
 def test_warnings_are_shown_without_their_place(call, monkeypatch):
     def callback(**_):
         with warnings.catch_warnings():

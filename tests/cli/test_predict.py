@@ -249,16 +249,8 @@ def test_a_model_that_predicts_nothing_is_refused(call, tmp_path):
     assert "lacunet impute" in result.stderr
 
 
-def test_what_is_no_model_is_refused(call, tmp_path):
-    save_csv(make_table(), tmp_path / "new.csv")
-    for name in ("nothing", "new.csv", "."):
-        result = call("predict", tmp_path / name, tmp_path / "new.csv")
-        assert result.exit_code == 1
-        assert result.stderr.startswith("Error: Got")
-
-
 @pytest.mark.parametrize("text", ["{", "[]", '{"source": 1}', "null", '"x"'])
-def test_a_damaged_record_is_refused(call, folder, tmp_path, text):
+def test_a_damaged_record_is_refused(call, tmp_path, text):
     save_csv(make_table(), tmp_path / "new.csv")
     save_model(tmp_path / "m")
     (tmp_path / "m/table.json").write_text(text)

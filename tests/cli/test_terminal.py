@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lacunet.cli._terminal import Stopped, Terminal
+from lacunet.cli._terminal import Terminal
 
 HEADER = ("name", ">rows", "what")
 ROWS = [("a", "1", "[bold]x"), ("long", "100", "y")]
@@ -69,14 +69,6 @@ def test_a_table_at_a_terminal_fits_and_is_no_markup(capsys, monkeypatch):
     assert max(map(len, lines)) <= 40
     assert lines[1].split() == ["a", "1", "[bold]x"]
     assert lines[2].startswith("long   100  y")
-
-
-def test_an_interrupt_at_a_terminal_begins_a_line(capsys, monkeypatch):
-    Stopped("Stopped; a.").show()
-    assert capsys.readouterr().err == "Stopped; a.\n"
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    Stopped().show()
-    assert capsys.readouterr().err == "\nStopped.\n"
 
 
 PRINTS_ON = """

@@ -182,11 +182,11 @@ def test_another_distribution_within_the_range_is_reported():
     rows["town"] = np.where(rows["town"] == "Rome", "Oslo", rows["town"])
     found = changes(rows)
     assert set(found) == {"age", "town"}
-    share = (rows["town"] == "Oslo").sum() / rows["town"].notna().sum()
+    fraction = (rows["town"] == "Oslo").sum() / rows["town"].notna().sum()
     before = (TRAINING["town"] == "Rome").sum() / TRAINING["town"].notna().sum()
     assert found["town"]["distribution"] in (
         f"'Rome' is 0% of the values, in training {before:.0%}",
-        f"'Oslo' is {share:.0%} of the values, in training 11%",
+        f"'Oslo' is {fraction:.0%} of the values, in training 11%",
     )
     assert " of the values are at most " in found["age"]["distribution"]
 

@@ -17,11 +17,10 @@ _MAX_COLUMNS = 40  # listed
 
 
 @options.command("Check a table for drift since training.")
-@click.argument("model", type=click.Path(path_type=str))
+@options.model
 @options.table
-@options.page("-o", "--output", help="Also write a page, in HTML.")
+@options.page
 @options.force
-@options.reading
 def check(
     terminal: Terminal,
     model: str,
@@ -58,7 +57,7 @@ def check(
         for block in file.blocks(schema=schema, unseen=unseen):
             drift.update(block, unseen)
             advance(len(block))
-        terminal.print_notices(file.list_notices(schema.names))
+        terminal.note(*file.list_notices(schema.names))
     columns = drift.compare()
     changed = [column for column in columns if column.changes]
     same = [column.name for column in columns if not column.changes]

@@ -1,14 +1,14 @@
 """``lacunet compare``: methods compared on a table."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import click
+from click import IntRange
 
 from lacunet._progress import ProgressLine
 from lacunet._text import show_score
 from lacunet.cli import _options as options
+from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -20,36 +20,26 @@ if TYPE_CHECKING:
 @options.table
 @options.target
 @options.task
-@click.option(
+@option(
     "--methods",
-    help="Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
+    str,
+    "Comma-separated list of lacunet, mean+indicator, knn, mice, hgb, lightgbm, "
     "xgboost, catboost, linear, mean, gmm, neumiss, paper.  [default: the first eight]",
 )
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Number of folds.",
+@option("--folds", IntRange(min=2), "Number of folds.", 5)
+@option(
+    "--repeats", IntRange(1), "Number of cross-validations, each with other folds.", 1
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Number of cross-validations, each with other folds.",
-)
-@click.option("--drop-at-test", **options.several("A column to hide in the test rows."))
-@options.page("-o", "--output", help="Also write a page, in HTML.")
-@click.option(
+@option("--drop-at-test", list, "A column to hide in the test rows.")
+@options.page
+@option(
     "--jobs",
-    type=click.IntRange(min=1),
+    IntRange(min=1),
+    "Number of processes, one core each.",
     show_default="one for each core, at most 8",
-    help="Number of processes, one core each.",
 )
 @options.seed
 @options.force
-@options.reading
 def compare(
     terminal: Terminal,
     table: str,
@@ -91,16 +81,10 @@ def compare(
         check_known([target], file.names, "--target")
         check_known(drop_at_test, file.names, "--drop-at-test")
         parts = split_target(file.read(), target, task)
-        terminal.print_notices(file.list_notices())
+        terminal.note(*file.list_notices())
     line = ProgressLine(shown=not terminal.quiet)
 
-    def show_fold(
-        done: int,
-        total: int,
-        method: str,
-        fold: int,
-        scores: Mapping[str, float | None],
-    ) -> None:
+    def show_fold(done: int, total: int, method: str, fold: int, scores: Any) -> None:
         shown = [f"{key} {x:.4f}" for key, x in scores.items() if x is not None]
         text = f"{done}/{total}: {method}, fold {fold + 1}: "
         text += ", ".join(shown) or "failed"
@@ -128,8 +112,7 @@ def compare(
         _print_scores(terminal, found, column)
     terminal.print()
     terminal.print_findings(found.findings)
-    for note in found.notes:
-        terminal.note(note)
+    terminal.note(*found.notes)
     if output is not None:
         from lacunet.report import write_comparison
 

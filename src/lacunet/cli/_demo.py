@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from lacunet.cli import _options as options
+from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
 
 TABLE, TARGET, EVENT = "mammographic_masses.csv", "severity", "malignant"
@@ -15,12 +16,11 @@ BLANKED = ("margin", "shape", "age")
 
 
 @options.command("Show it at work on a real table.")
-@click.option(
+@option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="demo",
-    show_default=True,
-    help="Folder for the page and the table.",
+    click.Path(file_okay=False, path_type=Path),
+    "Folder for the page and the table.",
+    "demo",
 )
 def demo(terminal: Terminal, out: Path) -> None:
     """Show the library at work on a real table with missing values, in a minute.
@@ -39,10 +39,11 @@ def demo(terminal: Terminal, out: Path) -> None:
     from importlib.resources import files
 
     import pandas as pd
+    from sklearn.model_selection import train_test_split
 
     from lacunet._output import open_output
     from lacunet.baselines import METHODS
-    from lacunet.evaluation import METRICS
+    from lacunet.evaluation import METRICS, score
     from lacunet.profile import profile_table
     from lacunet.report import write_page
 
@@ -56,30 +57,39 @@ def demo(terminal: Terminal, out: Path) -> None:
     terminal.print(f"{TABLE}: {len(table)} rows, {n_missing.sum()} values are missing.")
     terminal.print_findings(profile.findings)
 
-    scores, ours, test = score_models(terminal, table)
+    y = table[TARGET]
+    split = train_test_split(
+        table.drop(columns=TARGET), y, test_size=0.3, stratify=y, random_state=0
+    )
+    X_train, X_test, y_train, y_test = split
+    models, scores, rows_scores = {}, {}, []
+    for key in MODELS:
+        title = METHODS[key].title
+        terminal.note(f"Fitting {title} ...")
+        model = METHODS[key]("classification", random_state=0).fit(X_train, y_train)
+        expected = model.predict_proba(X_test)
+        found = score("classification", y_test.to_numpy(), expected, model.classes_)
+        models[key], scores[key] = model, found
+        rows_scores.append([title, *(f"{value:.3f}" for value in found.values())])
     titles = [metric.title for metric in METRICS["classification"]]
-    rows_scores = [
-        [METHODS[key].title, *(f"{value:.3f}" for value in found.values())]
-        for key, found in scores.items()
-    ]
-    terminal.print(f"\nFitted to {len(table) - len(test)} rows, scored on {len(test)}:")
+    terminal.print(f"\nFitted to {len(X_train)} rows, scored on {len(X_test)}:")
     terminal.print_table(("model", *(f">{title}" for title in titles)), rows_scores)
 
-    steps = blank_values(ours, test)
+    steps = blank_values(models["lacunet"], X_test)
     rows_steps = [
         (step["known"] or "nothing", f"{step['probability']:.2f}", step["expected"])
         for step in steps
     ]
-    expected = "expected in place of what is missing"
+    header = ("known", f">{EVENT}", "expected in place of what is missing")
     terminal.print(f"\nOne held-out mass as values go missing ({EVENT} by our model):")
-    terminal.print_table(("known", f">{EVENT}", expected), rows_steps)
+    terminal.print_table(header, rows_steps)
 
     rows_missing = [(name, n, f"{n / len(table):.1%}") for name, n in n_missing.items()]
     shown = {
         "title": "lacunet on mammographic masses",
         "table": table,
         "findings": profile.findings,
-        "n_test": len(test),
+        "n_test": len(X_test),
         "scores": scores,
         "event": EVENT,
         "rows_missing": rows_missing,
@@ -93,53 +103,26 @@ def demo(terminal: Terminal, out: Path) -> None:
     terminal.print_json({"scores": scores, "steps": steps, "page": page})
 
 
-def score_models(terminal: Terminal, table: Any) -> tuple[dict[str, Any], Any, Any]:
-    """Return the scores of each model on held-out rows, our model and these rows."""
-    from sklearn.model_selection import train_test_split
-
-    from lacunet.baselines import METHODS
-    from lacunet.evaluation import score
-
-    train, test = train_test_split(
-        table, test_size=0.3, stratify=table[TARGET], random_state=0
-    )
-    models, scores = {}, {}
-    for key in MODELS:
-        terminal.note(f"Fitting {METHODS[key].title} ...")
-        model = METHODS[key]("classification", random_state=0)
-        models[key] = model.fit(train.drop(columns=TARGET), train[TARGET])
-        scores[key] = score(
-            "classification",
-            test[TARGET].to_numpy(),
-            model.predict_proba(test.drop(columns=TARGET)),
-            model.classes_,
-        )
-    return scores, models["lacunet"], test
-
-
 def blank_values(model: Any, test: Any) -> list[dict[str, Any]]:
     """Return predictions for the clearest complete row as its values go missing."""
+
+    def show(values: Any) -> str:
+        texts = (f"{x:.0f}" if isinstance(x, float) else x for x in values)
+        return ", ".join(map(" ".join, zip(values.index, texts, strict=True)))
+
     column = list(model.classes_).index(EVENT)
-    rows = test.drop(columns=TARGET).dropna()
-    clearest = model.predict_proba(rows)[:, column].argmax()
-    row = rows.iloc[[clearest]].astype({"age": float})
+    rows = test.dropna().astype({"age": float})
+    row = rows.iloc[[model.predict_proba(rows)[:, column].argmax()]]
     steps = []
     for number in range(len(BLANKED) + 1):
         missing = list(BLANKED[:number])
         blanked = row.copy()
         blanked[missing] = None
-        filled = model.impute(blanked).iloc[0]
-        known = row.iloc[0].drop(missing).to_dict()
-        steps.append(
-            {
-                "known": ", ".join(_show(name, value) for name, value in known.items()),
-                "missing": missing,
-                "probability": float(model.predict_proba(blanked)[0, column]),
-                "expected": ", ".join(_show(name, filled[name]) for name in missing),
-            }
-        )
+        step = {
+            "known": show(row.iloc[0].drop(missing)),
+            "missing": missing,
+            "probability": float(model.predict_proba(blanked)[0, column]),
+            "expected": show(model.impute(blanked).iloc[0][missing]),
+        }
+        steps.append(step)
     return steps
-
-
-def _show(name: str, value: Any) -> str:
-    return f"{name} {value:.0f}" if isinstance(value, float) else f"{name} {value}"

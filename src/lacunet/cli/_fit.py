@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import FloatRange
 
 from lacunet._output import check_folder, check_target, temporary_name
 from lacunet._text import clock_time, show_count
 from lacunet.cli import _options as options
+from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -32,43 +34,36 @@ _KINDS = {"empty": "empty column", "text": "text column", "unsupported": "other"
 @options.command("Train a model of a table.")
 @options.table
 @options.target
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The folder to write.",
+@option(
+    "-o --output", click.Path(path_type=Path), "The folder to write.", required=True
 )
 @options.task
-@options.page("--report", help="Also write a page with figures, in HTML.")
-@click.option(
+@option("--report", options.FILE, "Also write a page with figures, in HTML.")
+@option(
     "--hold-out",
-    type=click.FloatRange(0, 0.9, min_open=True),
-    default=0.2,
-    show_default=True,
-    help="Fraction of the rows to score the model on.",
+    FloatRange(0, 0.9, min_open=True),
+    "Fraction of the rows to score the model on.",
+    0.2,
 )
-@click.option(
+@option(
     "--refit/--no-refit",
-    default=True,
-    show_default=True,
-    help="Whether to train the model that is written again, on all rows.",
+    bool,
+    "Whether to train the model that is written again, on all rows.",
+    True,
 )
-@click.option(
+@option(
     "--time-limit",
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds that the whole command may take, from its start.",
+    FloatRange(0, min_open=True),
+    "Seconds that the whole command may take, from its start.",
 )
-@click.option(
+@option(
     "--checkpoint",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File for the state of training. A command that was stopped goes on from it, "
-    "and it is removed in the end.",
+    options.FILE,
+    "File for the state of training. A command that was stopped goes on from it, and "
+    "it is removed in the end.",
 )
 @options.seed
 @options.force
-@options.reading
-@options.estimator
 def fit(
     terminal: Terminal,
     table: str,
@@ -105,16 +100,8 @@ def fit(
     """
     if checkpoint is not None:
         check_folder(checkpoint.parent, n_bytes=2**20)
-    from lacunet import evaluation
+    from lacunet import evaluation, tables
     from lacunet.estimators import check_place
-    from lacunet.evaluation import TableFacts, describe_model, split_target
-    from lacunet.tables import (
-        ModelTable,
-        Schema,
-        check_known,
-        open_table,
-        summarize_columns,
-    )
 
     def allow(n_trainings: int, to_score: float) -> float:
         """Divide the time that is left among trainings; return it."""
@@ -126,14 +113,14 @@ def fit(
         return left
 
     check_place(output, force=force)
-    with open_table(table, reading) as file:
-        check_known([target], file.names, "--target")
-        parts = split_target(file.read(), target, task)
+    with tables.open_table(table, reading) as file:
+        tables.check_known([target], file.names, "--target")
+        parts = evaluation.split_target(file.read(), target, task)
         sizes = file.n_rows, len(parts.X_unlabelled)
-        facts = TableFacts(file.short_name, target, *sizes, file.columns)
+        facts = evaluation.TableFacts(file.short_name, target, *sizes, file.columns)
         notices = file.list_notices()
     _print_columns(terminal, facts.columns)
-    terminal.print_notices(notices)
+    terminal.note(*notices)
     _print_target(terminal, parts)
     estimator = options.make_estimator(
         parts.task, parameters, random_state=seed, verbose=int(not terminal.quiet)
@@ -166,15 +153,12 @@ def fit(
         found = replace(found, refit_cut=model.timed_out_)
     _print_scores(terminal, found)
     today = datetime.now(UTC).date().isoformat()
-    card = describe_model(found, facts, date=today, refitted=refit)
-    known = ModelTable.of_columns(
-        facts.columns,
-        reading,
-        source=facts.name,
-        target=target,
-        training=summarize_columns(parts.X, Schema.of_model(model)),
+    card = evaluation.describe_model(found, facts, date=today, refitted=refit)
+    training = tables.summarize_columns(parts.X, tables.Schema.of_model(model))
+    known = tables.ModelTable.of_columns(
+        facts.columns, reading, source=facts.name, target=target, training=training
     )
-    texts = {CARD: card, ModelTable.FILE_NAME: known.to_text()}
+    texts = {CARD: card, known.FILE_NAME: known.to_text()}
     if report is None:
         model.save(output, force=force, texts=texts)
     else:  # both are written, or none
@@ -186,9 +170,8 @@ def fit(
             check_target(report, force=force)  # it may have come meanwhile
             model.save(output, force=force, texts=texts)
             page.replace(report)
-    if checkpoint is not None and again is not None:
-        checkpoint.unlink(missing_ok=True)
-        again.unlink(missing_ok=True)
+    for path in filter(None, (checkpoint, again)):
+        path.unlink(missing_ok=True)
     terminal.print(f"The model: {output}")
     if report is not None:
         terminal.print(f"The page: {report}")
@@ -200,10 +183,8 @@ def fit(
 def _print_columns(terminal: Terminal, columns: "Sequence[ColumnInfo]") -> None:
     """Print how many columns of each kind there are, and which have missing values."""
     kinds = Counter(_KINDS.get(column.kind, column.kind) for column in columns)
-    named = ", ".join(
-        show_count(n, kind).replace("categorys", "categories")
-        for kind, n in kinds.most_common()
-    )
+    named = ", ".join(show_count(n, kind) for kind, n in kinds.most_common())
+    named = named.replace("categorys", "categories")
     rows = []
     for column in sorted(columns, key=lambda column: -column.n_missing):
         if column.n_missing:

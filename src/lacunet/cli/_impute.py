@@ -10,12 +10,13 @@ import click
 from lacunet._output import STANDARD
 from lacunet._text import list_names, show_count
 from lacunet.cli import _options as options
+from lacunet.cli._options import PATH, option
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lacunet.tables import FileFormat, ReadOptions, Schema, TableFile
+    from lacunet.tables import FileFormat, ReadOptions, TableFile
 
 _MOST_ROWS = 100_000  # that an imputer is fitted to
 
@@ -23,24 +24,19 @@ _MOST_ROWS = 100_000  # that an imputer is fitted to
 @options.command("Fill the missing values of a table.")
 @options.table
 @options.table_output("File for the filled table.")
-@click.option(
-    "--model",
-    type=click.Path(path_type=str),
-    help="A model of `lacunet fit`, or one that was saved in Python.",
-)
-@click.option(
+@option("--model", PATH, "A model of `lacunet fit`, or one that was saved in Python.")
+@option(
     "--draws",
-    type=click.IntRange(min=1),
-    help="Number of tables to write, filled with random draws instead of means.",
+    click.IntRange(min=1),
+    "Number of tables to write, filled with random draws instead of means.",
 )
-@click.option(
+@option(
     "--fill-censored",
-    is_flag=True,
-    help="Fill values that are known by a bound alone, such as <0.5, too.",
+    bool,
+    "Fill values that are known by a bound alone, such as <0.5, too.",
 )
 @options.seed
 @options.force
-@options.reading
 def impute(
     terminal: Terminal,
     table: str,
@@ -74,41 +70,53 @@ def impute(
         options.check_free(path, force=force)
     import numpy as np
 
-    from lacunet.tables import ModelTable, Schema, open_output, open_table, write_draws
+    from lacunet import tables
 
     # Draws have to continue from block to block; a seed would start them again.
     random_state = np.random.RandomState(seed)
-    read = reading if model is None else ModelTable.read(model).options(reading)
-    with open_table(table, read) as file, ExitStack() as stack:
+    read = reading if model is None else tables.ModelTable.read(model).options(reading)
+    with tables.open_table(table, read) as file, ExitStack() as stack:
         format = _find_format(file, output)
-        enter = stack.enter_context
-        streams = [enter(open_output(path, force=force)) for path in paths]
+        opened = [tables.open_output(path, force=force) for path in paths]
+        streams = [*map(stack.enter_context, opened)]
         if model is None:
-            terminal.print_notices(file.list_notices())
             fitted = _fit(terminal, file, random_state)
-            schema = Schema.of_model(fitted)
+            schema = tables.Schema.of_model(fitted)
         else:
             fitted = options.load_model(model).set_params(random_state=random_state)
-            schema = Schema.of_model(fitted)
-            terminal.print_notices(file.list_notices(schema.names))
-            _warn_left(terminal, file, schema)
+            schema = tables.Schema.of_model(fitted)
+            terminal.note(*file.list_notices(schema.names))
+            unknown = file.match(schema).unknown
+            left = {
+                "does not know it": unknown,
+                "has seen no value of it": schema.empty,
+            }
+            if any(left.values()):
+                incomplete = {x.name for x in file.columns if x.n_missing}
+                for reason, names in left.items():
+                    found = [name for name in names if name in incomplete]
+                    terminal.warn_names(f"left as it is, as the model {reason}", found)
 
         def fill(rows: "pd.DataFrame") -> Any:
             if draws is None:
                 return [fitted.impute(rows)]
             return fitted.sample_imputations(rows, draws)
 
-        advance = terminal.count_rows("filled", output)
-        count = write_draws(
+        count = tables.write_draws(
             file,
             streams,
             fill,
             schema=schema,
-            advance=advance,
+            advance=terminal.count_rows("filled", output),
             format=format,
             fill_censored=fill_censored,
         )
-    terminal.warn_unseen(count.unseen)
+    for name, categories in count.unseen.items():
+        if categories:
+            terminal.warn(
+                f"categories of {name!r} that the model has not seen count as missing, "
+                f"such as {list_names(categories)}."
+            )
     n_filled, n_left = sum(count.filled.values()), sum(count.left.values())
     filled = show_count(n_filled, "missing value")
     terminal.note(f"Filled {filled} in {show_count(count.n_rows, 'row')}.")
@@ -138,10 +146,9 @@ def _find_format(file: "TableFile", output: str) -> "FileFormat":
     from lacunet.tables import FileFormat
 
     here, asked = file.format, FileFormat.of_name(output)
-    if output == STANDARD or (here.kind == asked.kind != "csv"):
+    other_separator = asked.kind == "csv" and Path(output).suffix in (".tsv", ".tab")
+    if output == STANDARD or (here.kind == asked.kind and not other_separator):
         return here
-    if here.kind == "csv" == asked.kind and Path(output).suffix not in (".tsv", ".tab"):
-        return here  # with its own separator
     if here.kind == "csv" != asked.kind:
         msg = (
             f"Got a table of text to be written to {output}, but expected a name that "
@@ -154,7 +161,7 @@ def _find_format(file: "TableFile", output: str) -> "FileFormat":
 def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
     from lacunet import LacunetImputer
 
-    terminal.note(f"Fitting a mixture to {file.short_name}.")
+    terminal.note(*file.list_notices(), f"Fitting a mixture to {file.short_name}.")
     rows = file.read(_MOST_ROWS)
     empty = [column.name for column in file.columns if column.kind == "empty"]
     terminal.warn_names("left as it is, as no row has a value", empty)
@@ -162,17 +169,3 @@ def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
         msg = f"Got {file.name} without a single value, but expected some."
         raise click.ClickException(msg)
     return LacunetImputer(random_state=random_state).fit(rows.drop(columns=empty))
-
-
-def _warn_left(terminal: Terminal, file: "TableFile", schema: "Schema") -> None:
-    """Name the columns with missing values that the model can't fill."""
-    unknown = file.match(schema).unknown
-    if not unknown and not schema.empty:
-        return
-    incomplete = {column.name for column in file.columns if column.n_missing}
-    for reason, names in (
-        ("the model does not know it", unknown),
-        ("the model has seen no value of it", schema.empty),
-    ):
-        left = [name for name in names if name in incomplete]
-        terminal.warn_names(f"left as it is, as {reason}", left)

@@ -21,19 +21,15 @@ from lacunet.cli._impute import impute
 from lacunet.cli._options import COMMON
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
-from lacunet.cli._terminal import (
-    INTERRUPTED,
-    UNREAD,
-    Stopped,
-    Terminal,
-    forget_reader,
-)
+from lacunet.cli._terminal import Terminal, echo, forget_reader
 from lacunet.exceptions import LacunetError
 
 # What public functions raise for bad data, files, models and parameters. Everything
 # else is a bug, and its traceback is shown.
 EXPECTED = (LacunetError, ValueError, OSError, ImportError)
 _MOST_LINES = 3  # of a message
+# Exit codes, as of programs that SIGINT or SIGPIPE have ended.
+INTERRUPTED, UNREAD = 130, 141
 # Commands of 0.1.0 and what they are now.
 _MOVED = {"datasets": "data", "report": "report", "reproduce": "run"}
 
@@ -52,12 +48,16 @@ class CommandGroup(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _short_warnings(), _signals_end_it():
+            with warnings.catch_warnings(), _signals_end_it():
+                # Without the place in the code that they come from.
+                warnings.showwarning = lambda text, *_, **__: Terminal().warn(str(text))
                 return super().invoke(context)
         except (KeyboardInterrupt, SystemExit) as end:
             if isinstance(end, SystemExit) and end.code != INTERRUPTED:
                 raise
-            raise Stopped from end
+            # At a terminal, below its own ^C.
+            echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)
+            raise SystemExit(INTERRUPTED) from None
         except BrokenPipeError:  # as in `lacunet predict model table.csv | head`
             forget_reader(sys.stdout)
             raise SystemExit(UNREAD) from None
@@ -101,18 +101,6 @@ def _signals_end_it() -> Iterator[None]:
     finally:
         for number, handler in zip(signals, former, strict=True):
             signal.signal(number, handler)
-
-
-@contextmanager
-def _short_warnings() -> Iterator[None]:
-    """Show warnings without the place in the code that they come from."""
-
-    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
-        Terminal().warn(str(message))
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
 
 
 @click.group(

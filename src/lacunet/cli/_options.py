@@ -22,23 +22,71 @@ def command(short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
 
     The examples of the docstring are printed below the options. Before the function is
     called, and anything heavy imported, the files that its arguments name are checked.
+    An argument ``reading`` stands for the options for reading a table, and
+    ``parameters`` for those of the estimators that are given.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         text, _, examples = (inspect.getdoc(function) or "").partition(_EXAMPLES)
         epilog = f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
         make = click.command(help=text, epilog=epilog, short_help=short_help)
+        arguments = inspect.signature(function).parameters
 
         @functools.wraps(function)
         def run(terminal: Terminal, **values: Any) -> Any:
             _check_files(terminal, values)
+            if "parameters" in arguments:
+                values["parameters"] = _gather(values, FLAGS)
+            if "reading" in arguments:
+                from lacunet.tables import ReadOptions
+
+                given = _gather(values, READING)
+                usual = not given.pop("no_usual_missing")
+                header = given.pop("header", "first") == "first"
+                given |= {"usual_missing": usual, "header": header}
+                values["reading"] = ReadOptions(**given)
             return function(terminal, **values)
 
         made = make(click.pass_obj(run))
+        for name, rows in (("reading", READING), ("parameters", FLAGS)):
+            if name in arguments:
+                made.params += [click.Option([k], **_settings(*rows[k])) for k in rows]
         made.params += COMMON
         return made
 
     return decorate
+
+
+def _gather(values: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the values of some options, and return those that are given."""
+    fields = [name.removeprefix("--").replace("-", "_") for name in options]
+    found = {field: values.pop(field) for field in fields}
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def _settings(
+    of: Any, text: str, default: Any = None, metavar: str | None = None
+) -> dict[str, Any]:
+    """Return the settings of an option: its type or choices, its help, its default.
+
+    ``bool`` is a flag, and what is of type ``list`` may be given several times.
+    """
+    settings: dict[str, Any] = {"help": text, "metavar": metavar}
+    if of is list:
+        text += " May be given several times."
+        settings |= {"help": text, "multiple": True, "metavar": metavar or "NAME"}
+    elif of is bool:
+        settings |= {"is_flag": True}
+    else:
+        settings |= {"type": Choice(of) if isinstance(of, tuple) else of}
+    if default is not None:
+        settings |= {"default": default, "show_default": True}
+    return settings
+
+
+def option(names: str, *row: Any, **more: Any) -> Callable[..., Any]:
+    """Return an option of a command; a row has a type, the help and a default."""
+    return click.option(*names.split(), **_settings(*row) | more)
 
 
 def _set(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -48,17 +96,16 @@ def _set(context: click.Context, option: click.Parameter, value: bool) -> None:
         setattr(terminal, option.name, True)
 
 
-def _common(name: str, field: str, text: str) -> click.Option:
-    settings: Any = {"is_flag": True, "is_eager": True, "expose_value": False}
-    return click.Option([name, field], help=text, callback=_set, **settings)
-
-
 # The options that all commands have.
-COMMON = (
-    _common("--quiet", "quiet", "Print nothing but errors and warnings."),
-    _common("--json", "as_json", "Print the result as JSON, for scripts."),
-    _common("--debug", "debug", "Show errors with their traceback."),
-)
+_SET: Any = {"is_eager": True, "expose_value": False, "callback": _set}
+COMMON = [
+    click.Option(names.split(), **_settings(bool, text), **_SET)
+    for names, text in (
+        ("--quiet", "Print nothing but errors and warnings."),
+        ("--json as_json", "Print the result as JSON, for scripts."),
+        ("--debug", "Show errors with their traceback."),
+    )
+]
 
 
 def _check_files(terminal: Terminal, values: Mapping[str, Any]) -> None:
@@ -111,70 +158,58 @@ def sizes(value: str) -> tuple[int, ...]:
         raise click.BadParameter(msg) from error
 
 
-def several(text: str, metavar: str = "NAME") -> dict[str, Any]:
-    """Return the settings of an option that may be given several times."""
-    text = f"{text} May be given several times."
-    return {"multiple": True, "metavar": metavar, "help": text}
+PATH = click.Path()
+FILE = click.Path(dir_okay=False, path_type=Path)
+model = click.argument("model", type=PATH)
+table = click.argument("table", type=click.Path(allow_dash=True, path_type=str))
+target = option(
+    "--target", str, "The column to predict.", required=True, metavar="NAME"
+)
+_TASKS = ("classification", "regression")
+task = option(
+    "--task", _TASKS, "Predict a class or a number.  [default: by the target]"
+)
+page = option("-o --output", FILE, "Also write a page, in HTML.")
+seed = option("--seed", int, "Seed of the random numbers.", 0)
+force = option("--force", bool, "Replace files that exist already.")
 
 
 def table_output(text: str) -> Callable[..., Any]:
     """Return the option for a table that is written."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, allow_dash=True, path_type=str),
-        default=STANDARD,
-        help=f"{text}  [default: -, standard output]",
-    )
+    path = click.Path(dir_okay=False, allow_dash=True, path_type=str)
+    text += "  [default: -, standard output]"
+    return option("-o --output", path, text, STANDARD, show_default=False)
 
 
-table = click.argument("table", type=click.Path(allow_dash=True, path_type=str))
-target = click.option(
-    "--target", required=True, metavar="NAME", help="The column to predict."
-)
-task = click.option(
-    "--task",
-    type=Choice(("classification", "regression")),
-    help="Predict a class or a number.  [default: by the target]",
-)
-seed = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."
-)
-force = click.option("--force", is_flag=True, help="Replace files that exist already.")
-_PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
-page = functools.partial(click.option, type=_PAGE_TYPE)
-READING: Mapping[str, Mapping[str, Any]] = {
-    "--missing": several(
+# By name: the type or all values, and the help, of the options for reading a table.
+READING: Mapping[str, tuple[Any, ...]] = {
+    "--missing": (
+        list,
         "A cell that means missing, beside the usual ones; NAME=TEXT in one column.",
+        None,
         "TEXT",
     ),
-    "--no-usual-missing": {
-        "is_flag": True,
-        "help": "In CSV files only an empty cell means missing, not NA, ?, - and "
-        "the like.",
-    },
-    "--drop": several("A column to leave out."),
-    "--categorical": several("A column of categories, even if it looks numeric."),
-    "--sep": {"help": "Separator between cells.  [default: detected]"},
-    "--encoding": {"help": "Such as latin-1.  [default: detected]"},
-    "--header": {
-        "type": Choice(("first", "none")),
-        "default": "first",
-        "help": "Whether the first row has the names of the columns.",
-    },
-    "--skip-rows": {
-        "type": IntRange(min=0),
-        "default": 0,
-        "help": "Lines above the table.",
-    },
-    "--comment": {"help": "Rows that begin with this are ignored."},
-    "--decimal": {"help": "Decimal mark, . or ,  [default: detected]"},
-    "--thousands": {"help": "Mark between thousands.  [default: detected]"},
-    "--sheet": {"help": "Sheet of an Excel workbook, by name or number."},
+    "--no-usual-missing": (
+        bool,
+        "In CSV files only an empty cell means missing, not NA, ?, - and the like.",
+    ),
+    "--drop": (list, "A column to leave out."),
+    "--categorical": (list, "A column of categories, even if it looks numeric."),
+    "--sep": (str, "Separator between cells.  [default: detected]"),
+    "--encoding": (str, "Such as latin-1.  [default: detected]"),
+    "--header": (
+        ("first", "none"),
+        "Whether the first row has the names of the columns.",
+    ),
+    "--skip-rows": (IntRange(min=0), "Lines above the table."),
+    "--comment": (str, "Rows that begin with this are ignored."),
+    "--decimal": (str, "Decimal mark, . or ,  [default: detected]"),
+    "--thousands": (str, "Mark between thousands.  [default: detected]"),
+    "--sheet": (str, "Sheet of an Excel workbook, by name or number."),
 }
 _COUNT, _AT_LEAST_ZERO = IntRange(min=1), FloatRange(0)
 _FRACTION, _PART = FloatRange(0, 1, max_open=True), FloatRange(0, 1, True, True)
-# Type, or all values, and help of parameters of the estimators.
+# The same of parameters of the estimators.
 FLAGS: Mapping[str, tuple[Any, str]] = {
     "--n-networks": (_COUNT, "Number of networks whose predictions are averaged."),
     "--hidden-layer-sizes": (sizes, "Units of each layer, such as 64,64."),
@@ -202,54 +237,8 @@ FLAGS: Mapping[str, tuple[Any, str]] = {
 }
 
 
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading a table, passed to the command as ``reading``."""
-
-    def build(chosen: dict[str, Any]) -> Any:
-        from lacunet.tables import ReadOptions
-
-        usual = not chosen.pop("no_usual_missing")
-        header = chosen.pop("header") == "first"
-        return ReadOptions(**chosen, usual_missing=usual, header=header)
-
-    return _gathered(command, "reading", READING, build)
-
-
-def estimator(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add parameters of the estimators; those given are passed as ``parameters``."""
-
-    def build(chosen: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in chosen.items() if value is not None}
-
-    options = {
-        name: {"type": Choice(of) if isinstance(of, tuple) else of, "help": text}
-        for name, (of, text) in FLAGS.items()
-    }
-    return _gathered(command, "parameters", options, build)
-
-
-def _gathered(
-    command: Callable[..., Any],
-    argument: str,
-    options: Mapping[str, Mapping[str, Any]],
-    build: Callable[[dict[str, Any]], Any],
-) -> Callable[..., Any]:
-    """Add options that a command gets as one argument, built from their values."""
-    fields = [name.removeprefix("--").replace("-", "_") for name in options]
-
-    @functools.wraps(command)
-    def call(*given: Any, **values: Any) -> Any:
-        chosen = {field: values.pop(field) for field in fields}
-        return command(*given, **{argument: build(chosen)}, **values)
-
-    decorated: Callable[..., Any] = call
-    for name, settings in reversed(list(options.items())):
-        decorated = click.option(name, **settings)(decorated)
-    return decorated
-
-
 def make_estimator(task: str, parameters: Mapping[str, Any], **fixed: Any) -> Any:
-    """Return an estimator with the parameters of ``estimator``."""
+    """Return an estimator with the parameters that are given by options."""
     import lacunet
 
     rest = dict(parameters)

@@ -9,6 +9,7 @@ from lacunet._output import STANDARD
 from lacunet._text import shorten, show_count
 from lacunet.cli import _options as options
 from lacunet.cli._check import warn_unchecked
+from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -22,20 +23,16 @@ _WARNED = ("outside", "categories", "missing")  # rows may be a selection by val
 
 
 @options.command("Predict the rows of a table.")
-@click.argument("model", type=click.Path(path_type=str))
+@options.model
 @options.table
 @options.table_output("The table to write: CSV, or Parquet by its name.")
-@click.option(
-    "--keep",
-    **options.several("A column of the table to copy in front of the prediction."),
-)
-@click.option(
+@option("--keep", list, "A column of the table to copy in front of the prediction.")
+@option(
     "--strict",
-    is_flag=True,
-    help="Refuse a table that lacks columns, or whose rows are not as in training.",
+    bool,
+    "Refuse a table that lacks columns, or whose rows are not as in training.",
 )
 @options.force
-@options.reading
 def predict(
     terminal: Terminal,
     model: str,
@@ -81,7 +78,7 @@ def predict(
             raise click.ClickException(msg)
         schema = tables.Schema.of_model(fitted)
         match = file.match(schema)
-        terminal.print_notices(file.list_notices(schema.names))
+        terminal.note(*file.list_notices(schema.names))
         ignored = [x for x in match.unknown if x not in {known.target, *keep}]
         terminal.warn_names("not in the table, so missing in every row", match.missing)
         terminal.warn_names("ignored, as the model does not know it", ignored)
@@ -123,11 +120,10 @@ def _warn_changed(
     terminal: Terminal, drift: "Drift", model: str, table: str
 ) -> "dict[str, dict[Change, str]]":
     """Warn of columns that are not as in training; lacking ones are reported before."""
-    changed: dict[str, dict[Change, str]] = {}
+    changed = {}
     for column in drift.compare():
-        found = {k: text for k, text in column.changes.items() if k in _WARNED}
-        if found:
-            changed[column.name] = found
+        if texts := {k: text for k, text in column.changes.items() if k in _WARNED}:
+            changed[column.name] = texts
     room = _MOST_WARNINGS - (len(changed) > _MOST_WARNINGS)
     for name, found in list(changed.items())[:room]:
         terminal.warn(f"{shorten(name)!r}: {'; '.join(found.values())}.")

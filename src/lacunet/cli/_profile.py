@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from lacunet._text import list_names, show_count
 from lacunet.cli import _options as options
 from lacunet.cli._terminal import Terminal
@@ -19,12 +17,11 @@ _MAX_PATTERNS = 8  # listed, of at least 1% of the rows
 
 @options.command("Report what is missing in a table.")
 @options.table
-@click.option(
-    "--target", metavar="NAME", help="A column; is missingness associated with it?"
+@options.option(
+    "--target", str, "A column; is missingness associated with it?", metavar="NAME"
 )
-@options.page("-o", "--output", help="Also write a page, in HTML.")
+@options.page
 @options.force
-@options.reading
 def profile(
     terminal: Terminal,
     table: str,
@@ -61,7 +58,7 @@ def profile(
     terminal.print(f"{name}: {size}.")
     terminal.print_findings(found.findings)
     _print_tables(terminal, found)
-    terminal.print_notices(found.notices)
+    terminal.note(*found.notices)
     if output is not None:
         from lacunet.report import write_profile
 
@@ -82,13 +79,9 @@ def _print_tables(terminal: Terminal, profile: "Profile") -> None:
         terminal.print()
         terminal.print_table(header, columns, max_rows=_MAX_COLUMNS)
     patterns = [
-        (
-            str(each.n_rows),
-            f"{each.fraction:.1%}",
-            list_names(each.missing) or "nothing",
-        )
-        for each in profile.patterns[:_MAX_PATTERNS]
-        if each.fraction >= 0.01
+        (str(x.n_rows), f"{x.fraction:.1%}", list_names(x.missing) or "nothing")
+        for x in profile.patterns[:_MAX_PATTERNS]
+        if x.fraction >= 0.01
     ]
     if profile.n_patterns > 1 and patterns:
         terminal.print()

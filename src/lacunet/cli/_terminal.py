@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import UnsupportedOperation
 from typing import IO, Any
@@ -15,8 +15,6 @@ from lacunet._output import STANDARD
 from lacunet._progress import ProgressLine, clear_line
 from lacunet._text import list_names
 
-# Exit codes, as of programs that SIGINT or SIGPIPE have ended.
-INTERRUPTED, UNREAD = 130, 141
 _PLAIN_WIDTH = 10**6  # of a table that goes to a file: as wide as it must be
 
 
@@ -39,10 +37,10 @@ class Terminal:
         if not (self.quiet or self.as_json):
             echo(text)
 
-    def note(self, text: str) -> None:
+    def note(self, *lines: str) -> None:
         """Print what is no result."""
-        if not self.quiet:
-            echo(text, err=True)
+        for line in () if self.quiet else lines:
+            echo(line, err=True)
 
     def warn(self, text: str) -> None:
         """Print a warning, also if quiet."""
@@ -52,20 +50,6 @@ class Terminal:
         """Print a warning that is about some names, if there are any."""
         if names:
             self.warn(f"{text}: {list_names(names)}.")
-
-    def warn_unseen(self, unseen: Mapping[str, Sequence[str]]) -> None:
-        """Warn of categories that a model has not seen, by the names of columns."""
-        for name, categories in unseen.items():
-            if categories:
-                self.warn(
-                    f"categories of {name!r} that the model has not seen count as "
-                    f"missing, such as {list_names(categories)}."
-                )
-
-    def print_notices(self, lines: Sequence[str]) -> None:
-        """Print what is to be known of a table, in one block."""
-        for line in lines:
-            self.note(line)
 
     def print_json(self, record: Any) -> None:
         """Print a result for a script, if it asks for JSON; paths may be in it."""
@@ -124,22 +108,6 @@ class Terminal:
             line.show("{:,} rows {}".format, total, done)
 
         return advance
-
-
-class Stopped(click.ClickException):
-    """Ctrl-C, reported in a line."""
-
-    exit_code = INTERRUPTED
-
-    def __init__(self, message: str = "Stopped.") -> None:
-        super().__init__(message)
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Write the line, at a terminal below its own ``^C``."""
-        stream = file or sys.stderr
-        if stream.isatty():
-            click.echo(file=stream)
-        click.echo(self.message, file=stream)
 
 
 def echo(text: str, *, err: bool = False) -> None:

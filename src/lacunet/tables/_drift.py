@@ -1,7 +1,7 @@
 """New rows beside those that a model was trained on: what has changed in a column."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -123,27 +123,24 @@ class ColumnSummary:
         -------
         ColumnSummary
         """
-        if not isinstance(record, dict):
-            msg = "expected a list of summaries of columns"
-            raise TypeError(msg)
-        lists = {name: tuple(x) for name, x in record.items() if isinstance(x, list)}
-        made: Any = cls(**record | lists)
-        numbers = (made.n_rows, made.n_missing, *made.counts)
-        bins = made.categories if made.kind == "category" else made.edges
+        given: dict[str, Any] = record if isinstance(record, dict) else {}
+        lists = {name: tuple(x) for name, x in given.items() if isinstance(x, list)}
+        made = cls(**given | lists)
+        n_rest = made.n_rows - made.n_missing - sum(made.counts)
+        counts, edges = np.array([*made.counts, made.n_missing, n_rest]), made.edges
+        bins = made.categories if made.kind == "category" else edges
         right = (
-            isinstance(made.name, str)
-            and made.kind in get_args(_Kind)
-            and all(isinstance(each, str) for each in made.categories)
-            and all(isinstance(x, float | int) for x in made.edges)
-            and all(a < b < math.inf for a, b in pairwise((-math.inf, *made.edges)))
-            and all(isinstance(x, int) and x >= 0 for x in numbers)
+            made.kind in get_args(_Kind)
+            and all(isinstance(x, str) for x in (made.name, *made.categories))
+            and counts.dtype.kind == "i"
+            and counts.min() >= 0
+            and all(a < b for a, b in pairwise((-math.inf, *edges, math.inf)))
             and len(made.counts) == len(bins) > 0
-            and made.n_missing + sum(made.counts) <= made.n_rows
         )
         if not right:
             msg = f"expected a summary of the column {made.name!r}"
             raise ValueError(msg)
-        return cls(**vars(made))
+        return made
 
 
 def summarize_columns(
@@ -176,24 +173,22 @@ def summarize_columns(
     found = []
     steps = np.linspace(0, 1, N_BINS + 1)
     for column in schema.columns:
+        if column.kind == "empty":
+            continue
         values = rows[column.name].dropna()
-        if column.kind not in ("empty", "category"):
+        if column.kind != "category":
             numbers = _numbers(values, column.kind)
             values = numbers[np.isfinite(numbers)]
-        if column.kind == "empty" or not len(values):
+        if not len(values):
             continue
-        edges: list[float] = []
-        names: list[str] = []
         if column.kind == "category":
-            frequent = _count_categories(values)
-            names = [*frequent][:MOST_CATEGORIES]
-            counts = [frequent[name] for name in names]
+            frequent = [*_count_categories(values).items()][:MOST_CATEGORIES]
+            lists = (), *zip(*frequent, strict=True)
         else:
             # Quantiles that occur, so that many equal values are a bin of their own.
             quantiles = np.quantile(values, steps, method="inverted_cdf")
-            edges = np.unique(quantiles).tolist()
-            counts = _count_bins(values, edges)[1:-1].tolist()
-        lists = tuple(edges), tuple(names), tuple(counts)
+            edges = tuple(np.unique(quantiles).tolist())
+            lists = edges, (), tuple(_count_bins(values, edges)[1:-1].tolist())
         n_missing = len(rows) - len(values)
         summary = ColumnSummary(column.name, column.kind, len(rows), n_missing, *lists)
         found.append(summary)
@@ -312,7 +307,7 @@ class Drift:
     @property
     def unsummarized(self) -> tuple[str, ...]:
         """Names of columns whose values in training are not known."""
-        return tuple(each.name for each in self._columns if each.training is None)
+        return tuple(x.name for x in self._columns if not x.training.n_rows)
 
     def update(
         self, rows: pd.DataFrame, unseen: Mapping[str, Sequence[str]] | None = None
@@ -327,12 +322,12 @@ class Drift:
             That which ``TableFile.blocks`` fills. Categories are then searched for new
             ones only in columns where it has some.
         """
-        first = -self.n_rows % self._step
+        sampled = slice(-self.n_rows % self._step, None, self._step)
         self.n_rows += len(rows)
         for column in self._columns:
             if not column.lacking:
                 examples = None if unseen is None else unseen.get(column.name, ())
-                column.update(rows[column.name], first, self._step, examples)
+                column.update(rows[column.name], sampled, examples)
         while -(-self.n_rows // self._step) > _SAMPLE:
             self._step *= 2
             for column in self._columns:
@@ -356,247 +351,195 @@ class _NewColumn:
     def __init__(
         self, column: "SchemaColumn", training: ColumnSummary | None, lacking: bool
     ) -> None:
-        self.name, self.kind, self.lacking = column.name, column.kind, lacking
-        self.training, self.had_missing = training, column.had_missing
-        self.categories = list(column.categories)
+        kind: Any = column.kind
+        self.name, self.kind = column.name, kind
+        self.schema, self.lacking = column, lacking
+        # Of no rows, if nothing is known of its values in training.
+        self.training = training or ColumnSummary(column.name, kind, 0, 0)
         self.examples: dict[str, None] = {}  # of unseen categories
         self.n_missing = self.n_below = self.n_above = self.n_unseen = 0
         self.low, self.high = math.inf, -math.inf  # of the new values
-        self.sample: Any = np.empty(0, object if self.kind == "category" else float)
+        self.sample: Any = np.empty(0, object if kind == "category" else float)
 
     def update(
-        self, values: Any, first: int, step: int, examples: Sequence[str] | None
+        self, values: Any, sampled: slice, examples: Sequence[str] | None
     ) -> None:
-        if self.kind == "category":
-            missing = values.isna()
-            self.n_missing += int(missing.sum())
-            self.examples |= dict.fromkeys(examples or ())
-            if examples is None or examples:
-                new = values[~(values.isin(self.categories) | missing)]
-                self.n_unseen += len(new)
-                if examples is None:
-                    self.examples |= {_label(each): None for each in new.unique()[:3]}
-            added = values.iloc[first::step].to_numpy(object)
-        else:
-            numbers = _numbers(values, self.kind)
-            self.n_missing += int(np.isnan(numbers).sum())
-            added = numbers[first::step]
-            if self.training is not None and len(numbers):
-                low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-                self.low, self.high = min(self.low, low), max(self.high, high)
-                smallest, largest = self.training.edges[0], self.training.edges[-1]
-                if low < smallest:
-                    self.n_below += int((numbers < smallest).sum())
-                if high > largest:
-                    self.n_above += int((numbers > largest).sum())
+        if self.kind != "category":
+            values = pd.Series(_numbers(values, self.kind))
+            self.low = min(self.low, values.min())
+            self.high = max(self.high, values.max())
+            if self.training.edges:
+                self.n_below += int((values < self.training.edges[0]).sum())
+                self.n_above += int((values > self.training.edges[-1]).sum())
+        elif examples is None or examples:
+            new = values[~values.isin(self.schema.categories) & values.notna()]
+            self.n_unseen += len(new)
+            self.examples |= dict.fromkeys(examples or map(_label, new.unique()[:3]))
+        self.n_missing += int(values.isna().sum())
+        added = values.iloc[sampled].to_numpy(self.sample.dtype)
         self.sample = np.concatenate([self.sample, added])
 
     def compare(self, n_rows: int, level: float) -> ColumnDrift:
-        """Return what has changed; the texts continue the name of the column."""
+        training = self.training if self.training.n_rows else None
+        values = self.sample[~pd.isna(self.sample)]
+        counts = np.empty(0, int)
+        if training and len(values) and self.kind != "category":
+            counts = _count_bins(values, training.edges)
+        elif training and len(values):
+            series = pd.Series(values, dtype=object)
+            n_unseen = int((~series.isin(self.schema.categories)).sum())
+            found = _count_categories(series)
+            known = [found.get(name, 0) for name in training.categories]
+            counts = np.array([*known, len(values) - sum(known) - n_unseen, n_unseen])
+        fractions = tuple((counts / max(1, len(values))).tolist())
         n_missing = n_rows if self.lacking else self.n_missing
-        found: dict[Change, tuple[str, float] | None] = {}  # texts and severities
-        fractions: tuple[float, ...] = ()
-        if self.lacking:
-            found["lacking"] = "not in the table, so missing in every row", 1.5
-        elif n_rows:
-            found["outside"] = self._compare_range(n_rows - n_missing, level)
-            found["categories"] = self._compare_categories(n_rows)
-            found["missing"] = self._compare_missing(n_rows, level)
-            values = self.sample[~pd.isna(self.sample)]
-            if self.training is not None and len(values):
-                counts = self._count(values, self.training)
-                fractions = tuple((counts / len(values)).tolist())
-                if found["outside"] is None:
-                    compare = (
-                        _compare_counts if self.kind == "category" else _compare_bins
-                    )
-                    found["distribution"] = compare(self.training, counts, level)
-        changes = {what: each for what, each in found.items() if each is not None}
+        sizes = n_rows, n_missing, self.n_below + self.n_above + self.n_unseen
+        changes = [*self._list_changes(n_rows, values, counts, level)]
         return ColumnDrift(
             self.name,
             self.kind,
-            n_rows,
-            n_missing,
-            self.n_below + self.n_above + self.n_unseen,
-            self.training,
+            *sizes,
+            training,
             fractions,
-            {what: text for what, (text, _) in changes.items()},
-            max((severity for _, severity in changes.values()), default=0.0),
+            {what: text for what, text, _ in changes},
+            max((severity for *_, severity in changes), default=0.0),
         )
 
-    def _count(self, values: np.ndarray, training: ColumnSummary) -> np.ndarray:
-        """Count the sample in the bins or categories of training, and beside them."""
-        if self.kind != "category":
-            return _count_bins(values, training.edges)
-        series = pd.Series(values, dtype=object)
-        counts = _count_categories(series)
-        known = [counts.get(name, 0) for name in training.categories]
-        n_unseen = int((~series.isin(self.categories)).sum())
-        return np.array([*known, len(values) - sum(known) - n_unseen, n_unseen])
-
-    def _compare_categories(self, n_rows: int) -> tuple[str, float] | None:
-        if not self.examples:
-            return None
-        n_observed = n_rows - self.n_missing
-        part = _show_part(self.n_unseen, n_observed)
-        names = list_names(list(self.examples)[:3])
-        if self.n_unseen == 1:
-            start = f"{part} is of a category"
-        elif self.n_unseen:
-            start = f"{part} are of categories"
-        else:  # of booleans and numbers they are missing in the rows, and not counted
-            start = "there are categories"
-        text = f"{start} that the model has not seen, counted as missing: {names}"
-        return text, max(self.n_unseen, 1) / max(n_observed, 1)
-
-    def _compare_missing(self, n_rows: int, level: float) -> tuple[str, float] | None:
-        if self.examples and not self.n_unseen:  # they are among the missing
-            return None
-        now = self.n_missing / n_rows
-        if self.n_missing and not self.had_missing:
-            text = (
-                f"missing in {self.n_missing:,} of {show_count(n_rows, 'row')} but in "
-                f"none of training, so that nothing was learned about that"
-            )
-            return text, now
-        if self.training is None:
-            return None
-        before = self.training.fraction_missing
-        h = 2 * abs(math.asin(math.sqrt(now)) - math.asin(math.sqrt(before)))
-        if h < _SMALL_H:
-            return None
+    def _list_changes(
+        self, n_rows: int, values: np.ndarray, counts: np.ndarray, level: float
+    ) -> Iterator[tuple[Change, str, float]]:
+        """Yield changes, texts that continue the name of the column, and severities."""
         from scipy.stats import fisher_exact
 
-        counts = (
-            [n_rows, self.n_missing],
-            [self.training.n_rows, self.training.n_missing],
-        )
-        if fisher_exact([[n - k, k] for n, k in counts]).pvalue > level:
-            return None
-        text = f"missing in {show_percent(now)} of the rows"
-        return f"{text}, in training in {show_percent(before)}", abs(now - before)
+        if self.lacking:
+            yield "lacking", "not in the table, so missing in every row", 1.5
+        if self.lacking or not n_rows:
+            return
+        training, n_values = self.training, n_rows - self.n_missing
+        is_outside = self._is_outside(n_values, level)
+        if is_outside:
+            n_outside = self.n_below + self.n_above
+            start, end = map(training.show, (training.edges[0], training.edges[-1]))
+            low, high = map(training.show, (self.low, self.high))
+            power = _find_power(training, values) if self.kind == "number" else 0
+            text = f"{_show_part(n_outside, n_values)} outside {start} to {end}, the "
+            text += "range of training"
+            if power:
+                text += f"; they are {'larger' if power > 0 else 'smaller'} by a factor"
+                text += f" of about {10 ** abs(power):,} (another unit?)"
+            elif low == high:
+                text += f": {low}"
+            else:
+                text += f"; the new one is {low} to {high}"
+            yield "outside", text, n_outside / n_values + bool(power)
+        if self.examples:
+            text = "there are categories"  # missing in rows of booleans and numbers
+            if self.n_unseen:
+                noun = "a category" if self.n_unseen == 1 else "categories"
+                text = f"{_show_part(self.n_unseen, n_values)} of {noun}"
+            names = list_names(list(self.examples)[:3])
+            text += f" that the model has not seen, counted as missing: {names}"
+            yield "categories", text, max(self.n_unseen, 1) / max(n_values, 1)
+        now, before = self.n_missing / n_rows, training.fraction_missing
+        h = 2 * abs(math.asin(math.sqrt(now)) - math.asin(math.sqrt(before)))
+        table = [n_values, self.n_missing], [training.n_observed, training.n_missing]
+        if self.examples and not self.n_unseen:
+            pass  # they are among the missing
+        elif self.n_missing and not self.schema.had_missing:
+            text = f"missing in {self.n_missing:,} of {show_count(n_rows, 'row')} but "
+            text += "in none of training, so that nothing was learned about that"
+            yield "missing", text, now
+        elif h >= _SMALL_H and fisher_exact(table).pvalue <= level:
+            text = f"missing in {show_percent(now)} of the rows, in training in "
+            yield "missing", text + show_percent(before), abs(now - before)
+        if len(counts) and not is_outside:
+            yield from _compare_distributions(training, counts, level)
 
-    def _compare_range(self, n_observed: int, level: float) -> tuple[str, float] | None:
-        training, n_outside = self.training, self.n_below + self.n_above
-        if training is None or not n_outside:
-            return None
-        from scipy.special import gammaln
+    def _is_outside(self, n_values: int, level: float) -> bool:
+        """Return whether many values are outside the range of training, or one is far.
 
+        Tails are taken for those of a Pareto distribution, as heavy as the ends of the
+        range show; most tails are lighter. The largest of all new values is then far
+        with a chance of about ``level``; but twenty times the range is always far.
+        """
+        from scipy.stats import hypergeom
+
+        training, k = self.training, max(self.n_below, self.n_above)
+        if not k:
+            return False
         # If new rows are like old ones: the chance that the k largest are all new.
-        k, n_both = max(self.n_below, self.n_above), training.n_observed + n_observed
-        log_p = gammaln([n_observed + 1, n_both - k + 1]).sum()
-        log_p -= gammaln([n_observed - k + 1, n_both + 1]).sum()
-        certain = k >= _SMALL_OUTSIDE * n_observed and log_p < math.log(level / 2)
-        far_low, far_high = _find_far(training, n_observed, level)
-        if not certain and far_low <= self.low and self.high <= far_high:
-            return None
-        fraction = n_outside / n_observed
-        smallest, largest, low, high = (
-            training.show(each)
-            for each in (training.edges[0], training.edges[-1], self.low, self.high)
-        )
-        text = (
-            f"{_show_part(n_outside, n_observed)} {'is' if n_outside == 1 else 'are'} "
-            f"outside {smallest} to {largest}, the range of training"
-        )
-        power = _find_power(training, self.sample) if self.kind == "number" else 0
-        if power:
-            text += f"; they are {'larger' if power > 0 else 'smaller'} by a factor of "
-            text += f"about {10 ** abs(power):,} (another unit?)"
-            return text, 1 + fraction
-        if low == high:
-            return f"{text}: {low}", fraction
-        return f"{text}; the new one is {low} to {high}", fraction
+        n_before = training.n_observed
+        p = hypergeom.pmf(k, n_before + n_values, n_values, k)
+        if k >= _SMALL_OUTSIDE * n_values and p < level / 2:
+            return True
+        if len(training.edges) == 1:  # a constant has no tails
+            return False
+        tail = min(max(0.05, 10 / n_before), 0.25)  # of ten values at least
+        inner = [training.quantile(tail), training.quantile(1 - tail)]
+        ends, center = [training.edges[0], training.edges[-1]], training.quantile(0.5)
+        lengths, inner_lengths = abs(np.array([ends, inner]) - center)
+        ratios = np.where(lengths > 0, _FARTHEST, 1)  # where most values are equal
+        np.divide(lengths, inner_lengths, out=ratios, where=inner_lengths > 0)
+        inverse_index = math.log(max(ratios)) / math.log(max(2, n_before * tail))
+        growth = max(1, n_values / n_before)
+        times = min(max(_FAR, (growth / level) ** inverse_index), _FARTHEST * growth)
+        low, high = center + np.where(lengths, lengths, max(lengths)) * (-times, times)
+        return bool(self.low < low or self.high > high)
 
 
-def _compare_counts(
+def _compare_distributions(
     training: ColumnSummary, counts: np.ndarray, level: float
-) -> tuple[str, float] | None:
-    """Compare the fractions of categories that the model has seen."""
+) -> Iterator[tuple[Change, str, float]]:
+    """Compare the fractions of categories, or distribution functions at the edges."""
+    from scipy.special import kolmogorov
     from scipy.stats import chi2_contingency
 
-    n_rare = training.n_observed - sum(training.counts)
-    table = np.array([[*training.counts, n_rare], counts[:-1]])
-    sizes = table.sum(1, keepdims=True)
+    if training.kind == "category":  # those that the model has seen
+        n_rare = training.n_observed - sum(training.counts)
+        table = np.array([[*training.counts, n_rare], counts[:-1]])
+        sizes = table.sum(1, keepdims=True)
+    else:
+        table = np.array([[0, *training.counts, 0], counts]).cumsum(1)
+        sizes = table[:, -1:]
     if not sizes.all():
-        return None
-    change = np.diff(table / sizes, axis=0)[0]
-    distance = abs(change).sum() / 2
-    # Categories that are expected less than five times are taken together.
-    rare = table.sum(0) * sizes.min() < 5 * sizes.sum()
-    tested = np.column_stack([table[:, ~rare], table[:, rare].sum(1)])
-    tested = tested[:, tested.any(0)]
-    if distance < _SMALL_DISTANCE or chi2_contingency(tested).pvalue > level:
-        return None
-    most = abs(change).argmax()
-    name = [*map(repr, map(shorten, training.categories)), "any other category"][most]
-    before, now = map(show_percent, (table / sizes)[:, most])
-    return f"{name} is {now} of the values, in training {before}", distance / 2
+        return
+    fractions = table / sizes
+    change = abs(fractions[1] - fractions[0])
+    most = int(change.argmax())
+    before, now = map(show_percent, fractions[:, most])
+    if training.kind == "category":
+        # Categories that are expected less than five times are taken together.
+        rare = table.sum(0) * sizes.min() < 5 * sizes.sum()
+        tested = np.column_stack([table[:, ~rare], table[:, rare].sum(1)])
+        distance = change.sum() / 2
+        p = chi2_contingency(tested[:, tested.any(0)]).pvalue
+        names = [*map(repr, map(shorten, training.categories)), "any other category"]
+        text = f"{names[most]} is {now} of the values, in training {before}"
+    else:
+        distance = change[most]
+        p = kolmogorov(distance * math.sqrt(sizes.prod() / sizes.sum()))
+        edge = training.show(training.edges[max(0, most - 1)])
+        text = f"{now} of the values are {'at most' if most else 'below'} {edge}, "
+        text += f"in training {before}"
+    if distance >= _SMALL_DISTANCE and p <= level:
+        yield "distribution", text, float(distance) / 2
 
 
-def _compare_bins(
-    training: ColumnSummary, counts: np.ndarray, level: float
-) -> tuple[str, float] | None:
-    """Compare distribution functions at the edges of the bins."""
-    from scipy.special import kolmogorov
-
-    n_before, n_now = sum(training.counts), counts.sum()
-    before = np.cumsum([0, *training.counts]) / n_before  # below, at, up to each edge
-    now = np.cumsum(counts)[:-1] / n_now
-    most = int(abs(now - before).argmax())
-    distance = float(abs(now - before)[most])
-    p = kolmogorov(distance * math.sqrt(n_before * n_now / (n_before + n_now)))
-    if distance < _SMALL_DISTANCE or p > level:
-        return None
-    edge = training.show(training.edges[max(0, most - 1)])
-    text = (
-        f"{show_percent(now[most])} of the values are {'at most' if most else 'below'} "
-        f"{edge}, in training {show_percent(before[most])}"
-    )
-    return text, distance / 2
-
-
-def _find_far(
-    training: ColumnSummary, n_observed: int, level: float
-) -> tuple[float, float]:
-    """Return below and above which a single value among so many is far outside.
-
-    Tails are taken for those of a Pareto distribution, as heavy as the ends of the
-    range show; most tails are lighter. The largest of all new values is then beyond
-    that with a chance of about ``level``; but twenty times is always far.
-    """
-    center, n_before = training.quantile(0.5), training.n_observed
-    ends = np.array([training.edges[0], training.edges[-1]])
-    tail = min(max(0.05, 10 / n_before), 0.25)  # of ten values at least
-    inner = np.array([training.quantile(tail), training.quantile(1 - tail)])
-    if ends[0] == ends[1]:  # a constant has no such measure
-        return -math.inf, math.inf
-    lengths, inner_lengths = abs(ends - center), abs(inner - center)
-    ratios = np.where(lengths > 0, _FARTHEST, 1)  # where most values are equal
-    np.divide(lengths, inner_lengths, out=ratios, where=inner_lengths > 0)
-    inverse_index = math.log(max(ratios)) / math.log(max(2, n_before * tail))
-    growth = max(1, n_observed / n_before)
-    times = min(max(_FAR, (growth / level) ** inverse_index), _FARTHEST * growth)
-    low, high = center + np.where(lengths, lengths, max(lengths)) * (-times, times)
-    return float(low), float(high)
-
-
-def _find_power(training: ColumnSummary, sample: np.ndarray) -> int:
+def _find_power(training: ColumnSummary, values: np.ndarray) -> int:
     """Return the power of ten by which values are larger, or 0 if they would not fit.
 
     It is one if, divided by it, the median is about the same and nine in ten values
     are within the range of training.
     """
-    values = sample[~np.isnan(sample)]
-    before = training.quantile(0.5)
-    now = float(np.median(values)) if len(values) else 0.0
-    if not before or not np.isfinite(now) or now / before <= 0:
+    center = training.quantile(0.5)
+    ratio = np.median(values) / center if center and len(values) else 0.0
+    if not 0 < ratio < math.inf:
         return 0
-    exact = math.log10(now / before)
-    power = round(exact)
+    power = round(math.log10(ratio))
     scaled = values / 10.0**power
     fit = (scaled >= training.edges[0]) & (scaled <= training.edges[-1])
-    return power if abs(exact - power) < 0.1 and fit.mean() >= 0.9 else 0
+    same = abs(math.log10(ratio) - power) < 0.1
+    return power if same and fit.mean() >= 0.9 else 0
 
 
 def _numbers(values: Any, kind: str) -> np.ndarray:
@@ -609,9 +552,8 @@ def _numbers(values: Any, kind: str) -> np.ndarray:
 
 def _count_bins(values: np.ndarray, edges: Sequence[float]) -> np.ndarray:
     """Count values below the first edge, at it, up to each of the others, and above."""
-    places = np.searchsorted(edges, values) + 1
-    places[values < edges[0]] = 0
-    return np.bincount(places, minlength=len(edges) + 2)
+    bounds = [np.nextafter(edges[0], -math.inf), *edges]
+    return np.bincount(np.searchsorted(bounds, values), minlength=len(edges) + 2)
 
 
 def _count_categories(values: Any) -> dict[str, int]:
@@ -628,5 +570,6 @@ def _label(category: Any) -> str:
 
 def _show_part(count: int, total: int) -> str:
     if count == total:
-        return f"all {show_count(total, 'value')}" if total > 1 else "the only value"
-    return f"{count:,} of {total:,} values ({show_percent(count / total)})"
+        return "the only value is" if total == 1 else f"all {total:,} values are"
+    part = f"{count:,} of {total:,} values ({show_percent(count / total)})"
+    return f"{part} {'is' if count == 1 else 'are'}"
