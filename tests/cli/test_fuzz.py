@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_models import make_table, save_model
 
-from lacunet.profile import _predictability, _profile
+from lacunet.profile import _dependence, _profile
 
 N_FILES = 100  # of each command
 SMALL = ("--n-networks", "1", "--max-epochs", "1", "--density", "diag")
@@ -21,8 +21,8 @@ ALLOWED = {0, 1, 2}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(_profile, "MAX_PREDICTED", 1)
-    monkeypatch.setattr(_predictability, "N_FOLDS", 2)
-    monkeypatch.setitem(_predictability.BOOSTING, "max_iter", 1)
+    monkeypatch.setattr(_dependence, "N_FOLDS", 2)
+    monkeypatch.setitem(_dependence.BOOSTING, "max_iter", 1)
 
 
 def make_text(rng):

@@ -3,15 +3,15 @@ import json
 import pytest
 from own_models import make_table, save_csv
 
-from lacunet.profile import _predictability, _profile
+from lacunet.profile import _dependence, _profile
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Learn less than usual: what is learned has tests of its own."""
     monkeypatch.setattr(_profile, "MAX_PREDICTED", 1)
-    monkeypatch.setattr(_predictability, "N_FOLDS", 2)
-    monkeypatch.setitem(_predictability.BOOSTING, "max_iter", 2)
+    monkeypatch.setattr(_dependence, "N_FOLDS", 2)
+    monkeypatch.setitem(_dependence.BOOSTING, "max_iter", 2)
 
 
 @pytest.fixture

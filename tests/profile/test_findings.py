@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lacunet.profile import _predictability, profile_table
+from lacunet.profile import _dependence, profile_table
 
 nan = np.nan
 
@@ -11,8 +11,8 @@ nan = np.nan
 def quick():
     """Learn less than usual: the words are tested here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_predictability, "N_FOLDS", 2)
-        patch.setitem(_predictability.BOOSTING, "max_iter", 5)
+        patch.setattr(_dependence, "N_FOLDS", 2)
+        patch.setitem(_dependence.BOOSTING, "max_iter", 5)
         yield
 
 

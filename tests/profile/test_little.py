@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from lacunet.profile import _little, little_mcar_test
-from lacunet.profile._input import as_frame, read_table
+from lacunet.profile._columns import as_frame, read_table
 
 nan = np.nan
 ROWS = [(0, 0), (1, 1), (2, 2.5), (3, 2), (4, nan), (5, nan), (3, nan), (4, 4.5)]

@@ -10,7 +10,7 @@ import pytest
 from lacunet.exceptions import TableError
 from lacunet.profile import (
     Profile,
-    _predictability,
+    _dependence,
     _profile,
     little_mcar_test,
     profile_table,
@@ -24,8 +24,8 @@ def quick():
     """Learn less than usual: what is learned has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_profile, "MAX_PREDICTED", 2)
-        patch.setattr(_predictability, "N_FOLDS", 2)
-        patch.setitem(_predictability.BOOSTING, "max_iter", 5)
+        patch.setattr(_dependence, "N_FOLDS", 2)
+        patch.setitem(_dependence.BOOSTING, "max_iter", 5)
         yield
 
 

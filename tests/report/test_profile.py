@@ -11,7 +11,7 @@ from lacunet.profile import (
     ColumnProfile,
     Distribution,
     Pattern,
-    _predictability,
+    _dependence,
     _profile,
     profile_table,
 )
@@ -59,8 +59,8 @@ def quick():
     """Learn less than usual: the page is tested here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_profile, "MAX_PREDICTED", 2)
-        patch.setattr(_predictability, "N_FOLDS", 2)
-        patch.setitem(_predictability.BOOSTING, "max_iter", 3)
+        patch.setattr(_dependence, "N_FOLDS", 2)
+        patch.setitem(_dependence.BOOSTING, "max_iter", 3)
         yield
 
 
@@ -320,7 +320,7 @@ def test_without_associations_nothing_is_drawn():
         assert not context[name]
 
 
-def test_associations_and_predictability_stand_in_tables(profile):
+def test_associations_and_dependence_stand_in_tables(profile):
     context = make_context(profile, "t")
     link, row = profile.associations.links[0], context["link_rows"][0]
     assert row[0] == link.column

@@ -1,21 +1,20 @@
-"""What a column holds: its values, and how they are distributed."""
+"""Columns of any table: read as one of few types, and what they hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from lacunet.profile._association import AssociationTable
-from lacunet.profile._input import (
-    Floats,
-    Ints,
-    as_numbers,
-    kind_of,
-    show_value,
-    take,
-)
+from lacunet._text import shorten
+from lacunet.missingness import as_table
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_MAX_DISTRIBUTIONS = 30  # of columns, those with the most missing values
 _MAX_BARS = 8  # categories, or distinct numbers; beyond that they are pooled, or binned
 _MAX_BINS = 20
 _N_SAMPLES = 5
@@ -85,13 +84,11 @@ class ColumnProfile:
     distribution: Distribution | None = None
 
 
-def describe_columns(
-    table: Any, tests: AssociationTable, max_distributions: int
-) -> Iterator[ColumnProfile]:
-    """Describe the columns of a table; some of them with a distribution."""
-    shown = take(table, max_distributions).columns
+def describe_columns(table: Any, by: Mapping[str, str]) -> Iterator[ColumnProfile]:
+    """Describe columns; some with a distribution, by the missingness of another."""
+    shown = take(table, _MAX_DISTRIBUTIONS).columns
     for name, n_distinct in table.nunique().items():
-        column = table[name]
+        column, other = table[name], table.get(by.get(name))
         n_missing, seen = int(column.isna().sum()), column.dropna()
         # Evenly over its rows.
         places = np.linspace(0, len(seen) - 1, min(_N_SAMPLES, len(seen)))
@@ -103,56 +100,41 @@ def describe_columns(
             n_missing / max(len(table), 1),
             n_distinct,
             tuple(dict.fromkeys(samples)),
-            find_distribution(column, table, tests) if name in shown else None,
+            find_distribution(column, other) if name in shown else None,
         )
 
 
-def find_distribution(
-    column: Any, table: Any, tests: AssociationTable
-) -> Distribution | None:
-    """Count values, also where the column they are most associated with is missing."""
-    if kind_of(column) in ("empty", "other"):
+def find_distribution(column: Any, by: Any = None) -> Distribution | None:
+    """Count values, in all rows and where another column is missing."""
+    values = as_numbers(column)
+    finite = values[np.isfinite(values)]
+    if column.dtype == object or not len(finite):
         return None
     if column.dtype == "category":
-        labels, codes = _pool(column)
+        by_size = column.value_counts().index
+        n_shown = len(by_size) if len(by_size) <= _MAX_BARS else _MAX_BARS - 1
+        n_pooled = len(by_size) - n_shown
+        labels = [*by_size[:n_shown], *[f"{n_pooled:,} others"] * (n_pooled > 0)]
+        values = np.minimum(by_size.get_indexer(column), n_shown)
+        edges = np.arange(len(labels) + 1.0)
     else:
-        values = as_numbers(column)
-        seen, codes = np.isfinite(values), np.full(len(values), -1)
-        if not seen.any():
-            return None
-        days = column.dtype.kind == "M"
-        labels, codes[seen] = _bin(values[seen], days=days)
-        if days:
-            labels = labels.astype(np.int64).astype("M8[D]")
-    # Associations are sorted, the strongest first.
-    links = [each for each in tests.links if each.on == column.name]
-    by = next((each.column for each in links if each.by == "value"), None)
-    counted = [codes] if by is None else [codes, codes[table[by].isna().to_numpy()]]
-    counts, *counts_missing = (
-        tuple(np.bincount(each[each >= 0], minlength=codes.max() + 1).tolist())
-        for each in counted
-    )
+        edges, labels = _find_bins(finite, days=column.dtype.kind == "M")
     shown = tuple(show_value(each) for each in labels)
-    return Distribution(shown, counts, by, *counts_missing or [()])
+    # What is missing or infinite is outside all bins.
+    counts = tuple(np.histogram(values, edges)[0].tolist())
+    if by is None:
+        return Distribution(shown, counts, None, ())
+    counts_missing = np.histogram(values[by.isna().to_numpy()], edges)[0]
+    return Distribution(shown, counts, by.name, tuple(counts_missing.tolist()))
 
 
-def _pool(column: Any) -> tuple[Any, Ints]:
-    """Return the most frequent categories, and for each row its place among them."""
-    sizes = column.value_counts()
-    n_shown = len(sizes) if len(sizes) <= _MAX_BARS else _MAX_BARS - 1
-    labels, more = list(sizes.index[:n_shown]), len(sizes) - n_shown
-    place = np.full(len(sizes) + 1, n_shown)
-    place[column.cat.categories.get_indexer(labels)] = range(n_shown)
-    place[-1] = -1  # of missing values, whose code is -1
-    return labels + [f"{more:,} others"] * bool(more), place[column.cat.codes]
-
-
-def _bin(values: Floats, *, days: bool) -> tuple[Any, Ints]:
-    """Return distinct numbers, if few, or edges of bins, and where each number is."""
+def _find_bins(values: Floats, *, days: bool) -> tuple[Floats, Any]:
+    """Return the edges of bins with their labels: of few numbers, one bin for each."""
     distinct = np.unique(values)
+    low, high = distinct[[0, -1]]
     if len(distinct) <= _MAX_BARS and not days:
-        return distinct, np.searchsorted(distinct, values)
-    scale = np.abs(distinct).max() or 1.0  # or the range may overflow
+        return np.append(distinct, high), distinct
+    scale = max(abs(low), abs(high)) or 1.0  # or the range may overflow
     span = distinct[[0, -1]] / scale
     near = np.quantile(values / scale, [0.02, 0.98])
     if 0 < _FAR * np.ptp(near) < np.ptp(span):
@@ -162,6 +144,95 @@ def _bin(values: Floats, *, days: bool) -> tuple[Any, Ints]:
     if scale < 1e9 and (days or not (values % 1).any()):  # bins of whole numbers
         step = max(np.ceil(np.ptp(inner) / n_bins), 1)
         inner = np.arange(np.floor(inner[0]), inner[-1] + step, step)
-    inner = inner[(inner > distinct[0]) & (inner < distinct[-1])]
-    codes = np.searchsorted(inner, values, side="right")
-    return np.array([distinct[0], *inner, distinct[-1]]), codes
+    edges = np.array([low, *inner[(inner > low) & (inner < high)], high])
+    return edges, edges.astype(np.int64).astype("M8[D]") if days else edges
+
+
+# --- reading
+
+
+def as_frame(X: Any) -> Any:
+    """Return any table in memory as a pandas frame."""
+    if isinstance(X, pd.DataFrame):
+        return X
+    table = as_table(X)
+    if isinstance(table, np.ndarray):
+        return pd.DataFrame(table).infer_objects()
+    return table.to_pandas()
+
+
+def read_table(frame: Any) -> Any:
+    """Return all columns as by ``read_column``; a name that occurs again is numbered.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(read_table(pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"])))
+    ['a', 'a (2)', 'b']
+    """
+    columns: dict[str, Any] = {}
+    for j, label in enumerate(frame.columns):
+        name, times = str(label), 1
+        while name in columns:
+            times += 1
+            name = f"{label} ({times})"
+        columns[name] = read_column(frame.iloc[:, j])
+    return pd.DataFrame(columns, index=range(len(frame)))
+
+
+def read_column(series: Any) -> Any:
+    """Return floats, dates, categories or, of what no estimator accepts, strings.
+
+    Their types are float64, datetime64, category and object.
+    """
+    series = series.reset_index(drop=True)
+    if series.dtype == np.float64:
+        return series
+    seen = series.dropna()
+    inferred = pd.api.types.infer_dtype(seen) if len(seen) else "empty"
+    if inferred in ("string", "boolean", "categorical"):
+        codes, categories = pd.factorize(series)
+        return pd.Series(pd.Categorical.from_codes(codes, list(categories)))
+    if inferred in ("date", "datetime", "datetime64"):
+        dates = pd.to_datetime(seen, utc=True).dt.tz_localize(None)
+        return dates.reindex(series.index)
+    if inferred in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
+        try:
+            return seen.astype(np.float64).reindex(series.index)
+        except OverflowError:  # integers beyond the range of floats
+            pass
+    return seen.astype(object).map(str).astype(object).reindex(series.index)
+
+
+def kind_of(column: Any) -> str:
+    """Return the kind of a column that was read."""
+    if not column.notna().any():
+        return "empty"
+    kinds = {"float64": "number", "category": "category", "object": "other"}
+    return kinds.get(column.dtype.name, "date")
+
+
+def as_numbers(column: Any) -> Floats:
+    """Return numbers, days since 1970, codes of categories or zeros, NaN if missing."""
+    values = column if column.dtype == np.float64 else 0.0
+    if column.dtype == "category":
+        values = column.cat.codes
+    if column.dtype.kind == "M":
+        values = column.to_numpy("M8[us]").astype(np.int64) / 86_400e6
+    numbers: Floats = np.where(column.isna(), np.nan, values)
+    return numbers
+
+
+def take(table: Any, n: int, *, most_missing: bool = True) -> Any:
+    """Return n columns by their number of missing values, in the table's order."""
+    counts = table.isna().sum().to_numpy()
+    chosen = np.argsort(-counts if most_missing else counts, kind="stable")[:n]
+    return table.iloc[:, np.sort(chosen)]
+
+
+def show_value(value: Any) -> str:
+    """Return a value of a column as text, whole numbers with all their digits."""
+    if not isinstance(value, float):
+        return shorten(str(value).removesuffix(" 00:00:00"))
+    whole = abs(value) < 1e9 and (value % 1 == 0 or abs(value) >= 1e4)
+    return f"{value:,.0f}" if whole else f"{value:.4g}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lacunet._text import list_names, show_count, show_p, show_percent
-from lacunet.profile._association import SIGNIFICANCE, Association
+from lacunet.profile._dependence import SIGNIFICANCE, AssociationTable
 
 if TYPE_CHECKING:
     from lacunet.profile._profile import Profile, TargetProfile
@@ -33,7 +33,7 @@ class Finding:
 
 
 def make_findings(profile: "Profile") -> Iterator[Finding]:
-    """Summarise a profile; all but its findings and notices must be there."""
+    """Summarise a profile; all but its findings and own notices must be there."""
     if not profile.n_missing:
         text = "If values may be missing at prediction, this table does not show how."
         head = "Nothing is missing"
@@ -43,59 +43,53 @@ def make_findings(profile: "Profile") -> Iterator[Finding]:
         yield Finding("cells", head, text)
         return
     n_incomplete = sum(column.n_missing > 0 for column in profile.columns)
-    n_complete = profile.n_complete_rows
-    complete = "None" if not n_complete else f"{n_complete:,}"
-    rate = f" ({show_percent(n_complete / profile.n_rows)})" if n_complete else ""
-    n_cells = profile.n_rows * profile.n_columns
+    cells = show_count(profile.n_rows * profile.n_columns, "cell")
+    columns = show_count(profile.n_columns, "column")
+    rows = show_count(profile.n_rows, "row")
+    complete, n_complete = f"None of {rows} is complete", profile.n_complete_rows
+    if n_complete:
+        which = f"{n_complete:,} of {rows} {'are' if n_complete > 1 else 'is'}"
+        complete = f"{which} complete ({show_percent(n_complete / profile.n_rows)})"
     yield Finding(
         "cells",
         f"{show_percent(profile.fraction_missing)} of the cells are missing",
-        f"{profile.n_missing:,} of {show_count(n_cells, 'cell')}, in {n_incomplete:,} "
-        f"of {show_count(profile.n_columns, 'column')}. {complete} of "
-        f"{show_count(profile.n_rows, 'row')} {'are' if n_complete > 1 else 'is'} "
-        f"complete{rate}.",
+        f"{profile.n_missing:,} of {cells}, in {n_incomplete:,} of {columns}. "
+        f"{complete}.",
     )
     sentences = []
     if profile.same_rows:
         largest = max(profile.same_rows, key=len)
         sentences.append(f"Missing in the same rows: {list_names(largest)}.")
-    if profile.only_if:
-        first, second = profile.only_if[0]
+    for first, second in profile.only_if[:1]:
         sentences.append(f"{first!r} is missing only where {second!r} is.")
     if sentences:
         yield Finding("together", "Columns are missing together", " ".join(sentences))
     little, note = profile.little, profile.little_note
-    if little is None:
-        text = f"{note[:1].upper()}{note[1:]}."
-        yield Finding("little", "Little's test was not run", text)
-    else:
-        rejected = little.p_value <= SIGNIFICANCE
-        which = "are not" if rejected else "may be"
-        differ = "differ" if rejected else "do not differ significantly"
-        yield Finding(
-            "little",
-            f"Values {which} missing completely at random",
+    head, text = "Little's test was not run", f"{note[:1].upper()}{note[1:]}."
+    if little is not None:
+        which, differ = "may be", "do not differ significantly"
+        if little.p_value <= SIGNIFICANCE:
+            which, differ = "are not", "differ"
+        head = f"Values {which} missing completely at random"
+        text = (
             f"Means {differ} between rows with different patterns of missing values "
-            f"(Little's test, {show_p(little.p_value)}).",
+            f"(Little's test, {show_p(little.p_value)})."
         )
-    tests = profile.associations
-    clearest = tests.clearest()
-    if clearest:
+    yield Finding("little", head, text)
+    tests, target = profile.associations, profile.target
+    head = "Missingness does not seem to depend on values of other columns"
+    if clearest := tests.clearest():
         which = show_count(len(clearest), "column")
         head = f"Missingness of {which} depends on values of others"
-        yield Finding("dependence", head, _list_associations(clearest))
-    elif tests.n_tests:
-        head = "Missingness does not seem to depend on values of other columns"
-        yield Finding("dependence", head, _deny(tests.n_tests, "pairwise test"))
-    if profile.target is not None:
-        yield from _find_target(profile.target)
+    if tests.n_tests:
+        yield Finding("dependence", head, _describe(tests, "pairwise test"))
+    if target is not None:
+        yield from _find_target(target)
 
 
 def _find_target(target: "TargetProfile") -> Iterator[Finding]:
-    sentences = []
-    clearest = target.associations.clearest()
-    if clearest:
-        sentences.append(_list_associations(clearest))
+    tests = target.associations
+    sentences = [_describe(tests, "test")] if tests.clearest() else []
     if target.explained is not None and target.explained >= _MIN_EXPLAINED:
         sentences.append(
             f"Missingness alone explains {target.explained:.1%} of the target on "
@@ -108,20 +102,18 @@ def _find_target(target: "TargetProfile") -> Iterator[Finding]:
         )
         head = f"Missingness is associated with the target {target.name!r}"
         yield Finding("target", head, " ".join(sentences))
-    elif target.associations.n_tests:
-        head = (
-            f"Missingness does not seem to be associated with the target "
-            f"{target.name!r}"
-        )
-        yield Finding("target", head, _deny(target.associations.n_tests, "test"))
+    elif tests.n_tests:
+        head = "Missingness does not seem to be associated with the target"
+        yield Finding("target", f"{head} {target.name!r}", _describe(tests, "test"))
 
 
-def _deny(n_tests: int, what: str) -> str:
-    alone = f"The only {what} is not significant."
-    return alone if n_tests == 1 else f"None of {n_tests:,} {what}s is significant."
-
-
-def _list_associations(links: Sequence[Association]) -> str:
+def _describe(tests: AssociationTable, what: str) -> str:
+    """Return the columns whose missingness depends on values, with an example."""
+    links = tests.clearest()
+    if not links and tests.n_tests == 1:
+        return f"The only {what} is not significant."
+    if not links:
+        return f"None of {tests.n_tests:,} {what}s is significant."
     first, names = links[0], list_names([link.column for link in links])
     several = f"Columns: {names}. For example, " if len(links) > 1 else ""
     return (

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
-from lacunet.profile._input import Floats, as_frame, kind_of, read_table, take
-from lacunet.profile._patterns import Patterns, find_patterns
+from lacunet.profile._columns import as_frame, kind_of, read_table, take
+from lacunet.profile._patterns import find_patterns
 
 MAX_COLUMNS = 40
 MAX_STEPS = 600  # of EM
@@ -105,9 +105,7 @@ def little_mcar_test(X: Any, *, correct: bool = False) -> LittleTest:
     return result
 
 
-def run_sampled(
-    table: Any, random_state: np.random.RandomState
-) -> tuple[LittleTest | None, str]:
+def run_sampled(table: Any, random_state: Any) -> tuple[LittleTest | None, str]:
     """Test as many columns and rows as take seconds; also return a note."""
     note = ""
     numeric = table.select_dtypes("number").dropna(axis=1, how="all")
@@ -118,7 +116,7 @@ def run_sampled(
     n_columns = numeric.shape[1]
     rows = random_state.permutation(len(table) if n_columns else 0)
     while n_columns > 1:
-        counts = find_patterns(missing[rows]).counts
+        _, counts, _ = find_patterns(missing[rows])
         if (counts == 1).sum() > _MAX_ALONE * len(rows):
             return None, "nearly every row has a pattern of missing values of its own"
         if len(counts) * n_columns**3 <= MAX_COST:
@@ -131,15 +129,16 @@ def run_sampled(
 def _run(table: Any, *, correct: bool = False) -> LittleTest | str:
     """Return the result of the test, or why it cannot be made."""
     left_out = {name: _why_not(table[name]) for name in table}
-    kept = [name for name in table if not left_out[name]]
-    while True:
+    independent = None
+    while independent is None or not independent.all():
+        kept = [name for name in table if not left_out[name]]
         if len(kept) < 2:
             return "it has fewer than two numeric columns that vary"
         values = table[kept].dropna(how="all").to_numpy()
         n_rows, n_columns = values.shape
-        patterns = find_patterns(np.isnan(values))
-        df = int((~patterns.missing).sum()) - n_columns
-        if not patterns.missing.any():
+        patterns, counts, of_row = find_patterns(np.isnan(values))
+        df = int((~patterns).sum()) - n_columns
+        if not patterns.any():
             return "no values are missing in its numeric columns"
         if n_rows <= n_columns:
             return "it has no more rows than numeric columns"
@@ -160,26 +159,35 @@ def _run(table: Any, *, correct: bool = False) -> LittleTest | str:
             warnings.simplefilter("ignore", ConvergenceWarning)
             gaussian.fit(values)
         mean, covariance = gaussian.means_[0], gaussian.covariances_[0]
-        independent = _find_independent(covariance)
-        if len(independent) == n_columns:
-            break
-        for j in set(range(n_columns)) - set(independent):
+        std = np.sqrt(covariance.diagonal())
+        correlation = covariance / np.outer(std, std)
+        # A column that follows from earlier ones adds nothing to the rank.
+        ranks = [
+            np.linalg.matrix_rank(correlation[:n, :n], tol=_SINGULAR, hermitian=True)
+            for n in range(1, n_columns + 1)
+        ]
+        independent = np.diff(ranks, prepend=0) > 0
+        for j in np.flatnonzero(~independent):
             left_out[kept[j]] = "follows from other columns"
-        kept = [kept[j] for j in independent]
     if not gaussian.converged_:
         return "EM did not converge: too few rows have the same columns observed"
-    statistic = _sum_distances(values - mean, covariance, patterns)
+    sums = np.zeros(patterns.shape)
+    np.add.at(sums, of_row, np.nan_to_num(values - mean))
+    statistic = 0.0
+    for total, n, seen in zip(sums, counts, ~patterns, strict=True):
+        block = covariance[np.ix_(seen, seen)]
+        statistic += float(total[seen] @ np.linalg.solve(block, total[seen]) / n)
     if correct:
         statistic *= (n_rows - 1) / n_rows
     return LittleTest(
         statistic,
         df,
         float(stats.chi2.sf(statistic, df)),
-        len(patterns.counts),
+        len(counts),
         n_rows,
         tuple((name, why) for name, why in left_out.items() if why),
         n_columns,
-        int((patterns.counts == 1).sum()),
+        int((counts == 1).sum()),
     )
 
 
@@ -193,26 +201,3 @@ def _why_not(column: Any) -> str:
     if not np.isfinite(seen).all():
         return "has infinite values"
     return "" if seen.nunique() > 1 else "constant"
-
-
-def _find_independent(covariance: Floats) -> list[int]:
-    """Return the columns that are no linear combination of earlier ones."""
-    found: list[int] = []
-    for j in range(len(covariance)):
-        chosen = [*found, j]
-        block = covariance[np.ix_(chosen, chosen)]
-        std = np.sqrt(block.diagonal())
-        if np.linalg.eigvalsh(block / np.outer(std, std))[0] > _SINGULAR:
-            found.append(j)
-    return found
-
-
-def _sum_distances(centred: Floats, covariance: Floats, patterns: Patterns) -> float:
-    """Return the sum of n y' S^-1 y over patterns, y the mean of a pattern's rows."""
-    totals = np.zeros(patterns.missing.shape)
-    np.add.at(totals, patterns.of_row, np.nan_to_num(centred))
-    statistic = 0.0
-    for total, n, seen in zip(totals, patterns.counts, ~patterns.missing, strict=True):
-        block = covariance[np.ix_(seen, seen)]
-        statistic += float(total[seen] @ np.linalg.solve(block, total[seen]) / n)
-    return statistic

@@ -1,14 +1,13 @@
 """Which cells are missing together: patterns of rows, pairs of columns, and a map."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lacunet.profile._input import Bools, Ints
+from lacunet.profile._columns import Bools, take
 
 MAX_PAIRS = 50
 MAX_PAIRED_COLUMNS = 200
@@ -58,55 +57,48 @@ class MissingPair:
     phi: float
 
 
-class Patterns(NamedTuple):
-    """The distinct rows of a mask, by descending count, then by first occurrence."""
+def find_patterns(missing: Bools) -> tuple[Bools, Any, Any]:
+    """Return the distinct rows of a mask, their counts, and for each row its place.
 
-    missing: Bools  # (patterns, columns)
-    counts: Ints
-    of_row: Ints  # (rows,)
-
-
-def find_patterns(missing: Bools) -> Patterns:
-    """Find the distinct rows of a mask (rows, columns).
+    They are sorted by descending count, then by first occurrence.
 
     Examples
     --------
     >>> import numpy as np
-    >>> find_patterns(np.array([[0, 1], [0, 0], [0, 0]], dtype=bool)).counts
+    >>> patterns, counts, of_row = find_patterns(np.array([[0, 1], [0, 0], [0, 0]]))
+    >>> counts
     array([2, 1])
     """
     keys = np.array([*map(bytes, np.packbits(missing, axis=1)), None])[:-1]
     codes = pd.factorize(keys)[0]
     _, first, counts = np.unique(codes, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    return Patterns(missing[first[order]], counts[order], np.argsort(order)[codes])
+    return missing[first[order]], counts[order], np.argsort(order)[codes]
 
 
-def find_same_rows(missing: Bools) -> list[list[int]]:
+def find_same_rows(table: Any) -> list[tuple[str, ...]]:
     """Return groups of columns that are missing in the same rows, also of one column.
 
     Columns that are never or always missing are in none.
     """
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for j in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)).tolist():
-        groups[np.packbits(missing[:, j]).tobytes()].append(j)
+    groups: dict[bytes, tuple[str, ...]] = defaultdict(tuple)
+    for name, missing in table.isna().items():
+        if missing.any() and not missing.all():
+            groups[np.packbits(missing).tobytes()] += (name,)
     return list(groups.values())
 
 
-def pair_columns(
-    missing: Bools, names: Sequence[str]
-) -> tuple[tuple[MissingPair, ...], tuple[tuple[str, str], ...]]:
+def pair_columns(table: Any) -> tuple[tuple[MissingPair, ...], Any]:
     """Return pairs by correlation, and those where one is missing only if the other is.
 
     Of many columns, those with the most missing values are paired.
     """
-    n_rows, count = len(missing), missing.sum(axis=0).astype(np.float64)
-    if len(names) > MAX_PAIRED_COLUMNS:
-        chosen = np.sort(np.argsort(-count, kind="stable")[:MAX_PAIRED_COLUMNS])
-        return pair_columns(missing[:, chosen], [names[j] for j in chosen])
+    missing = take(table, MAX_PAIRED_COLUMNS).isna()
+    names, n_rows = list(missing), len(missing)
+    count = missing.sum().to_numpy(dtype=np.float64)
     both = np.zeros((len(names), len(names)))
     for start in range(0, n_rows, 50_000):  # in blocks: floats take eight times as much
-        block = missing[start : start + 50_000].astype(np.float64)
+        block = missing[start : start + 50_000].to_numpy(dtype=np.float64)
         both += block.T @ block
     std = np.sqrt(count * (n_rows - count))
     phi = (n_rows * both - np.outer(count, count)) / np.outer(std, std)
@@ -114,9 +106,8 @@ def pair_columns(
     order = np.argsort(-np.abs(phi[first, second]), kind="stable")[:MAX_PAIRS]
     pairs = []
     for i, j in zip(first[order], second[order], strict=True):
-        n = int(both[i, j])
-        only_first, only_second = int(count[i]) - n, int(count[j]) - n
-        found = (n, only_first, only_second, float(phi[i, j]))
+        rows = np.array([both[i, j], count[i] - both[i, j], count[j] - both[i, j]])
+        found = (*rows.astype(int).tolist(), float(phi[i, j]))
         pairs.append(MissingPair(names[i], names[j], *found))
     # Each missing value of one column is also missing in another with that one's
     # fraction as the probability, if the two are independent.

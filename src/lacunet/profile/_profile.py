@@ -11,32 +11,9 @@ from sklearn.utils import check_random_state
 
 from lacunet._text import list_names
 from lacunet.exceptions import TableError
-from lacunet.profile._association import MIN_ROWS, AssociationTable, find_associations
-from lacunet.profile._columns import (
-    ColumnProfile,
-    Distribution,
-    describe_columns,
-    find_distribution,
-)
-from lacunet.profile._findings import Finding, make_findings, make_notices
-from lacunet.profile._input import as_frame, kind_of, read_column, read_table, take
-from lacunet.profile._little import LittleTest, run_sampled
-from lacunet.profile._patterns import (
-    MissingPair,
-    Pattern,
-    find_patterns,
-    find_same_rows,
-    map_missing,
-    pair_columns,
-)
-from lacunet.profile._predictability import (
-    Predictability,
-    predict_missingness,
-    score_target,
-)
+from lacunet.profile import _columns, _dependence, _findings, _little, _patterns
 
 MAX_PATTERNS = 20  # reported
-MAX_DISTRIBUTIONS = 30  # of columns, those with the most missing values
 # Columns that are tested, those with the most missing values, and columns that they are
 # tested against, those with the fewest.
 MAX_TESTED, MAX_SOURCES = 50, 200
@@ -69,9 +46,9 @@ class TargetProfile:
     name: str
     kind: str
     n_missing: int
-    associations: AssociationTable
+    associations: _dependence.AssociationTable
     explained: float | None
-    distribution: Distribution | None
+    distribution: _columns.Distribution | None
 
 
 @dataclass(frozen=True)
@@ -133,25 +110,25 @@ class Profile:
     n_columns: int
     n_missing: int
     fraction_missing: float
-    columns: tuple[ColumnProfile, ...]
+    columns: tuple[_columns.ColumnProfile, ...]
     row_histogram: tuple[tuple[int, int], ...]
     n_complete_rows: int
     n_empty_rows: int
     n_patterns: int
-    patterns: tuple[Pattern, ...]
-    pairs: tuple[MissingPair, ...]
+    patterns: tuple[_patterns.Pattern, ...]
+    pairs: tuple[_patterns.MissingPair, ...]
     same_rows: tuple[tuple[str, ...], ...]
     only_if: tuple[tuple[str, str], ...]
     map_by_row: tuple[tuple[float, ...], ...]
     map_by_pattern: tuple[tuple[float, ...], ...]
-    little: LittleTest | None
+    little: _little.LittleTest | None
     little_note: str
     n_tested_rows: int
     n_candidates: int
-    associations: AssociationTable
-    predictability: tuple[Predictability, ...]
+    associations: _dependence.AssociationTable
+    predictability: tuple[_dependence.Predictability, ...]
     target: TargetProfile | None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[_findings.Finding, ...] = ()
     notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -226,8 +203,8 @@ def profile_table(
     # A stream of its own: the data may have been made with the same seed.
     seed = check_random_state(random_state).randint(2**31 - 1)
     stream = np.random.RandomState(seed)
-    frame = as_frame(X)
-    whole = read_table(frame)
+    frame = _columns.as_frame(X)
+    whole = _columns.read_table(frame)
     y: Any = None if target is None else _read_target(target, frame.columns, whole)
     inside = isinstance(target, (str, numbers.Integral))
     table = whole.drop(columns=y.name) if inside else whole
@@ -237,72 +214,69 @@ def profile_table(
     if n_rows > max_rows:
         sample = table.iloc[np.sort(stream.choice(n_rows, max_rows, replace=False))]
 
-    per_row = np.bincount(missing.sum(axis=1), minlength=len(names) + 1).tolist()
-    patterns = find_patterns(missing)
-    masks, sizes = patterns.missing[:MAX_PATTERNS], patterns.counts[:MAX_PATTERNS]
-    # Sorted by pattern: complete rows first.
-    order = np.lexsort((patterns.of_row, missing.sum(axis=1)))
-    groups = find_same_rows(missing)
-    firsts = [group[0] for group in groups]
-    same_rows = tuple(tuple(names[j] for j in group) for group in groups if group[1:])
-    pairs, only_if = pair_columns(missing[:, firsts], [names[j] for j in firsts])
-
-    little, little_note = run_sampled(sample, stream)
+    per_row = missing.sum(axis=1)
+    row_counts = np.bincount(per_row, minlength=len(names) + 1).tolist()
+    masks, sizes, of_row = _patterns.find_patterns(missing)
+    patterns = zip(masks[:MAX_PATTERNS], sizes[:MAX_PATTERNS].tolist(), strict=True)
+    groups = _patterns.find_same_rows(table)
+    pairs, only_if = _patterns.pair_columns(table[[group[0] for group in groups]])
+    little, little_note = _little.run_sampled(sample, stream)
     # One of all columns that are missing in the same rows.
-    repeated = [name for group in same_rows for name in group[1:]]
+    repeated = [name for group in groups for name in group[1:]]
     n_missing = sample.drop(columns=repeated).isna().sum()
-    enough = n_missing.between(MIN_ROWS, len(sample) - MIN_ROWS)
+    enough = n_missing.between(_dependence.MIN_ROWS, len(sample) - _dependence.MIN_ROWS)
     candidates = sample[n_missing.index[enough]]
-    tested = take(candidates, MAX_TESTED)
+    tested = _columns.take(candidates, MAX_TESTED)
     observed = sample.loc[:, ~missing.all(axis=0)]
-    sources = take(observed, MAX_SOURCES, most_missing=False)
-    predicted = take(tested, MAX_PREDICTED)
+    sources = _columns.take(observed, MAX_SOURCES, most_missing=False)
+    associations = _dependence.find_associations(tested, sources)
+    links = [link for link in associations.links if link.by == "value"]
+    by = {link.on: link.column for link in reversed(links)}  # the strongest last
+    predicted = _columns.take(tested, MAX_PREDICTED)
     rows = np.sort(stream.permutation(len(sample))[:MAX_TRAINING_ROWS])
     features = list(dict.fromkeys([*predicted, *sources]))[:MAX_FEATURES]
-    excluded = {group[0]: group for group in same_rows}
-    predictability = predict_missingness(
-        predicted.iloc[rows], sample[features].iloc[rows], excluded, stream
-    )
-    associations = find_associations(tested, sources)
-    on_map = missing.any(axis=0)
+    on_map = missing[:, missing.any(axis=0)]
     profile = Profile(
         n_rows=n_rows,
         n_columns=len(names),
         n_missing=int(missing.sum()),
         fraction_missing=float(missing.mean()) if missing.size else 0.0,
-        columns=tuple(describe_columns(table, associations, MAX_DISTRIBUTIONS)),
-        row_histogram=tuple((number, n) for number, n in enumerate(per_row) if n),
-        n_complete_rows=per_row[0],
-        n_empty_rows=per_row[-1] if names else 0,
-        n_patterns=len(patterns.counts),
+        columns=tuple(_columns.describe_columns(table, by)),
+        row_histogram=tuple((number, n) for number, n in enumerate(row_counts) if n),
+        n_complete_rows=row_counts[0],
+        n_empty_rows=row_counts[-1] if names else 0,
+        n_patterns=len(sizes),
         patterns=tuple(
-            Pattern(tuple(table.columns[mask]), n, n / n_rows)
-            for mask, n in zip(masks, sizes.tolist(), strict=True)
+            _patterns.Pattern(tuple(table.columns[mask]), n, n / n_rows)
+            for mask, n in patterns
         ),
         pairs=pairs,
-        same_rows=same_rows,
+        same_rows=tuple(group for group in groups if len(group) > 1),
         only_if=only_if,
-        map_by_row=map_missing(missing[:, on_map]),
-        map_by_pattern=map_missing(missing[order][:, on_map]),
+        map_by_row=_patterns.map_missing(on_map),
+        map_by_pattern=_patterns.map_missing(on_map[np.lexsort((of_row, per_row))]),
         little=little,
         little_note=little_note,
         n_tested_rows=len(sample),
         n_candidates=candidates.shape[1],
         associations=associations,
-        predictability=predictability,
+        predictability=_dependence.predict_missingness(
+            predicted.iloc[rows], sample[features].iloc[rows], groups, stream
+        ),
         target=None if y is None else _profile_target(y, table, candidates, stream),
+        notices=tuple(notices),
     )
     labels = zip(frame.columns, whole, strict=True)
     renamed = [name for label, name in labels if str(label) != name]
-    own = make_notices(profile, renamed, whole.duplicated().sum())
-    profile = replace(profile, notices=(*notices, *own))
-    return replace(profile, findings=tuple(make_findings(profile)))
+    own = _findings.make_notices(profile, renamed, whole.duplicated().sum())
+    findings = tuple(_findings.make_findings(profile))
+    return replace(profile, findings=findings, notices=(*notices, *own))
 
 
 def _read_target(target: Any, labels: Any, table: Any) -> Any:
     """Return a column of the table, or values beside it."""
     if isinstance(target, (str, numbers.Integral)):
-        found = [j for j, label in enumerate(labels) if label == target]
+        found = np.flatnonzero([label == target for label in labels])
         if len(found) == 1:
             return table.iloc[:, found[0]]
         msg = (
@@ -318,17 +292,19 @@ def _read_target(target: Any, labels: Any, table: Any) -> Any:
         raise TableError(msg)
     name = getattr(target, "name", None)  # of a series
     name = "target" if name in (None, "") else str(name)
-    return read_column(pd.Series(target)).rename(name)
+    return _columns.read_column(pd.Series(target)).rename(name)
 
 
 def _profile_target(y: Any, table: Any, candidates: Any, stream: Any) -> TargetProfile:
-    tested, sampled = take(candidates, MAX_SOURCES), y.loc[candidates.index]
-    associations = find_associations(tested, sampled.to_frame(), mutual=False)
+    tested, sampled = _columns.take(candidates, MAX_SOURCES), y.loc[candidates.index]
+    frame = sampled.to_frame()
+    associations = _dependence.find_associations(tested, frame, mutual=False)
+    links = associations.links
     return TargetProfile(
         y.name,
-        kind_of(y),
+        _columns.kind_of(y),
         int(y.isna().sum()),
         associations,
-        score_target(sampled, tested, stream),
-        find_distribution(y, table, associations),
+        _dependence.score_target(sampled, tested, stream),
+        _columns.find_distribution(y, table[links[0].column] if links else None),
     )

@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lacunet._text import show_percent
-from lacunet.report._drawing import (
-    ACCENT,
-    MUTED,
-    SECOND,
-    WIDTH,
-    drawing,
-    finish_lines,
-    to_svg,
-)
+from lacunet.report import _drawing as draw
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
@@ -97,7 +89,6 @@ def make_context(columns: "Sequence[ColumnDrift]", title: str) -> dict[str, Any]
     summaries = [column.training for column in columns if column.training]
     return {
         "title": title,
-        "sections": ["Changed columns", "All columns"] if changed else ["All columns"],
         "columns": columns,
         "changed": changed,
         "n_training": summaries[0].n_rows if summaries else 0,
@@ -117,16 +108,17 @@ def draw_column(name: str, column: "ColumnDrift") -> str:
         return ""
     list_lines = _list_categories if column.kind == "category" else _list_bins
     lines = list_lines(column.training, column.fractions)
-    with drawing(WIDTH, 0.8 + 0.3 * len(lines)) as figure:
+    with draw.drawing(draw.WIDTH, 0.8 + 0.3 * len(lines)) as figure:
         axes = figure.add_subplot()
         for y, (_, before, now) in enumerate(lines):
-            axes.barh(y - 0.19, before, 0.34, color=MUTED)
-            axes.barh(y + 0.19, now, 0.34, color=ACCENT if before else SECOND)
+            axes.barh(y - 0.19, before, 0.34, color=draw.MUTED)
+            colour = draw.ACCENT if before else draw.SECOND
+            axes.barh(y + 0.19, now, 0.34, color=colour)
         names = [label for label, *_ in lines]
-        finish_lines(axes, names, "fraction of the values (grey: in training)")
+        draw.finish_lines(axes, names, "fraction of the values (grey: in training)")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
         axes.set_xlim(left=0)
-        return to_svg(figure, name, f"{column.name} in training and now")
+        return draw.to_svg(figure, name, f"{column.name} in training and now")
 
 
 def _list_bins(

@@ -13,16 +13,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 # Stand-ins, which occur in no drawing otherwise, and the variables they become.
-INK, MUTED, LINE, ACCENT, SECOND, THIRD, PAPER = (f"#0102{i:02x}" for i in range(7))
-COLOURS = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    LINE: "var(--line)",
-    ACCENT: "var(--accent)",
-    SECOND: "var(--second)",
-    THIRD: "var(--third)",
-    PAPER: "var(--paper)",
-}
+_NAMES = ("ink", "muted", "line", "accent", "second", "third", "paper")
+COLOURS = {f"#0102{i:02x}": f"var(--{name})" for i, name in enumerate(_NAMES)}
+INK, MUTED, LINE, ACCENT, SECOND, THIRD, PAPER = COLOURS
 # What is drawn as pixels can't change: these do on light and dark ground.
 MISSING = (224, 138, 60)
 FIRST_CLASS, SECOND_CLASS = "#3b8fc4", "#e08a3c"
@@ -31,19 +24,15 @@ FIRST_CLASS, SECOND_CLASS = "#3b8fc4", "#e08a3c"
 _STYLE: Any = {
     "svg.fonttype": "none",  # letters stay letters
     "text.parse_math": False,  # a name with dollars is a name
-    "font.family": "sans-serif",
     "font.size": 9.5,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
     "axes.titlesize": 10,
-    "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": LINE,
-    "grid.linewidth": 0.8,
     "text.color": INK,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
@@ -52,7 +41,6 @@ _STYLE: Any = {
     "lines.linewidth": 1.8,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
-    "savefig.facecolor": "none",
     "legend.frameon": False,
 }
 WIDTH = 5.0  # of most drawings, in inches; a phone is about as wide
@@ -89,7 +77,7 @@ def to_svg(figure: Any, name: str, title: str) -> str:
     ----------
     figure : matplotlib.figure.Figure
     name : str
-        Names of its parts begin with this: a page has several drawings.
+        Another for each drawing of a page: names of parts are made of it.
     title : str
         Read out in place of the drawing.
 
@@ -107,13 +95,20 @@ def to_svg(figure: Any, name: str, title: str) -> str:
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(stream, format="svg", dpi=200, metadata=nothing)
     root = ElementTree.fromstring(stream.getvalue())
-    for metadata in root.findall("{*}metadata"):
-        root.remove(metadata)
-    _add_titles(root)
-    _rename_parts(root, name)
+    used = {element.get(key) for element in root.iter() for key in (_HREF, "clip-path")}
     for element in root.iter():
-        if "style" in element.attrib:
-            for colour, variable in COLOURS.items():
+        identity = element.attrib.pop("id", "")
+        if identity.startswith(_TIPS):
+            marks = element.findall(".//{*}use") or element.findall("{*}path")
+            texts = json.loads(identity.removeprefix(_TIPS))
+            for mark, text in zip(marks, texts, strict=True):
+                ElementTree.SubElement(mark, "title").text = text
+        elif used & {f"#{identity}", f"url(#{identity})"}:
+            element.set("id", identity)
+        if _HREF in element.attrib:
+            element.set("href", element.attrib.pop(_HREF))
+        for colour, variable in COLOURS.items():
+            if "style" in element.attrib:
                 style = element.attrib["style"].replace(colour, variable)
                 element.set("style", style)
         element.tag = element.tag.rpartition("}")[2]  # a page knows without namespaces
@@ -134,39 +129,6 @@ def add_tips(marks: Any, texts: Sequence[str]) -> None:
         return
     for mark, text in zip(marks, texts, strict=True):
         mark.set_gid(_TIPS + json.dumps([text]))
-
-
-def _add_titles(root: ElementTree.Element) -> None:
-    """Put the texts of marks into the markup."""
-    for group in root.iter():
-        name = group.get("id", "")
-        if name.startswith(_TIPS):
-            del group.attrib["id"]
-            marks = group.findall(".//{*}use") or group.findall("{*}path")
-            for mark, text in zip(marks, json.loads(name[len(_TIPS) :]), strict=True):
-                ElementTree.SubElement(mark, "title").text = text
-
-
-def _rename_parts(root: ElementTree.Element, name: str) -> None:
-    """Keep the names that are referred to, and make them those of one drawing."""
-    for element in root.iter():
-        target = element.attrib.pop(_HREF, None)
-        if target is not None:
-            named = target.startswith("#")
-            element.set("href", f"#{name}-{target[1:]}" if named else target)
-        if element.get("clip-path", "").startswith("url(#"):
-            place = element.attrib["clip-path"].removeprefix("url(#")
-            element.set("clip-path", f"url(#{name}-{place}")
-    used = {
-        value.removeprefix("url(").removesuffix(")")
-        for element in root.iter()
-        for key, value in element.items()
-        if key in ("href", "clip-path")
-    }
-    for element in root.iter():
-        identity = element.attrib.pop("id", None)
-        if identity is not None and f"#{name}-{identity}" in used:
-            element.set("id", f"{name}-{identity}")
 
 
 # --- axes

@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lacunet._text import show_count, show_error, show_percent, show_score, show_seconds
-from lacunet.report._drawing import (
-    ACCENT,
-    INK,
-    LINE,
-    MUTED,
-    PAPER,
-    SECOND,
-    THIRD,
-    WIDTH,
-    add_tips,
-    cut,
-    drawing,
-    finish_lines,
-    to_svg,
-    write_beside,
-)
+from lacunet.report import _drawing as draw
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
@@ -35,14 +20,6 @@ _MOST_POINTS = 400  # of a curve
 _N_THRESHOLDS = 200  # steps of the threshold
 _ROW = 0.235  # inches of a line with a name
 _ASIDE = 0.09  # between the marks of two models, in bins
-_SECTIONS = {
-    "scores": "Scores",
-    "calibration": "Calibration",
-    "classes": "Classes",
-    "columns": "Columns and missing values",
-    "missing": "Columns and missing values",
-    "learning": "Learning curve",
-}
 
 
 def write_fit(
@@ -96,36 +73,24 @@ def write_fit(
     ...     "32 training rows" in path.read_text("utf-8")
     True
     """
-
-    def make_context() -> dict[str, Any]:
-        return {"title": title, "found": found, "table": table, **_show(found, table)}
-
-    return write_page(path, "fit.html", make_context, force=force)
+    return write_page(
+        path, "fit.html", lambda: _make_context(found, table, title), force=force
+    )
 
 
-def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
+def _make_context(
+    found: "HoldOut", table: "TableFacts | None", title: str
+) -> dict[str, Any]:
     """Return the drawings and the rows of tables."""
     from lacunet.evaluation import list_parameters
 
     form = found.score_format
-    points = [
-        {
-            "head": e.head,
-            "text": e.text,
-            "section": _SECTIONS.get(e.about),
-            "weak": e.weak,
-        }
-        for e in found.findings
-    ]
     columns = [(e.name, e.value, e.missingness) for e in found.importance.columns]
     n_estimates = 1 + any(each is not None for *_, each in columns)
-    inputs = [] if table is None else table.inputs
-    parameters = [] if found.model is None else list_parameters(found.model)
     context: dict[str, Any] = {
-        # The two comparisons come first, even where they are weaknesses.
-        "comparisons": points[:2],
-        "findings": [e for e in points[2:] if not e["weak"]],
-        "weaknesses": [e for e in points[2:] if e["weak"]],
+        "title": title,
+        "found": found,
+        "table": table,
         "score_titles": [
             f"{e.title} {'↓↑'[e.higher_is_better]}" for e in found.metrics
         ],
@@ -138,43 +103,45 @@ def _show(found: "HoldOut", table: "TableFacts | None") -> dict[str, Any]:
         "classes": _class_rows(found),
         "most_bars": _MOST_BARS,
         "model_class": type(found.model).__name__,
-        "table_columns": [
-            [
-                e.name,
-                e.kind,
-                f"{e.n_missing:,}",
-                show_percent(table.fraction_missing(e)) if table else "",
-            ]
-            for e in inputs[:_MOST_LINES]
-        ],
-        "parameters": [
-            [name, {"text": cut(value, 200), "strong": chosen}]
-            for name, value, chosen in parameters
-        ],
         "importance_drawing": draw_importance(columns[:_MOST_BARS], found),
         "learning_drawing": draw_learning(found),
         "missing_drawing": draw_missing(found) if len(found.by_missing) > 1 else "",
     }
+    if table is not None:
+        context["table_columns"] = [
+            [
+                e.name,
+                e.kind,
+                f"{e.n_missing:,}",
+                show_percent(table.fraction_missing(e)),
+            ]
+            for e in table.inputs[:_MOST_LINES]
+        ]
+    if found.model is not None:
+        context["parameters"] = [
+            [name, {"text": draw.cut(value, 200), "strong": chosen}]
+            for name, value, chosen in list_parameters(found.model)
+        ]
     if found.task == "regression":
         target = "target" if table is None else table.target
         context["agreement_drawing"] = draw_agreement(found, target)
         context["residuals_drawing"] = draw_residuals(found)
-    else:
-        context["calibration_drawing"] = draw_calibration(found)
-        names = [str(each.name) for each in found.classes]
-        context["names"] = [cut(name, 40) for name in names]
-        context["event"] = f"class {cut(names[1], 40)}" if len(names) == 2 else ""
-        if found.predicted:
-            context["threshold"] = count_by_threshold(found)
-            context["curves"] = draw_curves(found)
+        return context
+    names = [draw.cut(str(each.name), 40) for each in found.classes]
+    context["names"] = names
+    context["event"] = f"class {names[1]}" if len(names) == 2 else ""
+    context["calibration_drawing"] = draw_calibration(found)
+    if found.predicted:
+        context["threshold"] = count_by_threshold(found)
+        context["curves"] = draw_curves(found)
     return context
 
 
-def _estimate_cell(estimate: Any, form: str) -> dict[str, str]:
+def _estimate_cell(estimate: Any, form: str, tone: str = "", sign: str = "") -> Any:
     if estimate is None:
-        return {"text": "\N{EN DASH}"}
-    error = show_error(estimate.error, form)
-    return {"text": show_score(estimate.value, form), "error": error}
+        return "\N{EN DASH}"
+    text, error = show_score(estimate.value, sign + form), estimate.error
+    return {"text": text, "error": show_error(error, form), "tone": tone}
 
 
 def count_by_threshold(found: "HoldOut") -> dict[str, Any] | None:
@@ -184,15 +151,15 @@ def count_by_threshold(found: "HoldOut") -> dict[str, Any] | None:
     happened = found.y_test == found.classes[1].name
     probability = found.predicted["lacunet"][:, 1]
     steps = np.arange(_N_THRESHOLDS + 1) / _N_THRESHOLDS
-    above = [
+    true, false = (
         len(rows) - np.searchsorted(np.sort(rows), steps, side="right")
         for rows in (probability[happened], probability[~happened])
-    ]
+    )
     return {
         "positives": int(happened.sum()),
         "negatives": int((~happened).sum()),
-        "true_positives": above[0].tolist(),
-        "false_positives": above[1].tolist(),
+        "true_positives": true.tolist(),
+        "false_positives": false.tolist(),
     }
 
 
@@ -212,14 +179,10 @@ def _score_rows(found: "HoldOut") -> list[dict[str, Any]]:
             strong = value is not None and text == show_score(best, form)
             error = show_error(found.estimates[name].error, form) if first else ""
             cells.append({"text": text, "error": error, "strong": strong})
-        lead, form = found.leads.get(name), found.score_format
-        if lead is None:
-            cells.append("\N{EN DASH}")
-        else:
-            tone = ("worse", "better")[lead.value > 0] if lead.is_sure else ""
-            text = show_score(lead.value, f"+{form}")
-            error = show_error(lead.error, form)
-            cells.append({"text": text, "error": error, "tone": tone})
+        lead, tone = found.leads.get(name), ""
+        if lead is not None and lead.is_sure:
+            tone = "better" if lead.value > 0 else "worse"
+        cells.append(_estimate_cell(lead, found.score_format, tone, sign="+"))
         cells.append(show_seconds(found.seconds[name]))
         rows.append({"cells": cells, "accent": name == "lacunet"})
     return rows
@@ -245,8 +208,8 @@ def _class_rows(found: "HoldOut") -> list[list[str]]:
 
 def _style(found: "HoldOut", name: str) -> dict[str, Any]:
     """Return how the dots of a model look: ours full and blue, others hollow."""
-    colour = ACCENT if name == "lacunet" else SECOND
-    face = colour if name == "lacunet" else PAPER
+    colour = draw.ACCENT if name == "lacunet" else draw.SECOND
+    face = colour if name == "lacunet" else draw.PAPER
     label = found.titles[name]
     return {"color": colour, "mfc": face, "mec": colour, "label": label, "ms": 5.5}
 
@@ -266,8 +229,8 @@ def _draw_bins(
             f"predicted {show(each.predicted)}, observed {show(each.observed)}"
             for each in curve.bins
         ]
-        add_tips(dots, tips)
-    style = {"color": MUTED, "linewidth": 1.2, "linestyle": ":", "zorder": 1}
+        draw.add_tips(dots, tips)
+    style = {"color": draw.MUTED, "linewidth": 1.2, "linestyle": ":", "zorder": 1}
     axes.axline((x[0], x[0]), slope=1, **style)
     axes.figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
 
@@ -275,51 +238,50 @@ def _draw_bins(
 def draw_calibration(found: "HoldOut") -> str:
     """Draw predicted probabilities against observed frequencies."""
     several = len(found.classes) > 2
-    with drawing(WIDTH, 4.2) as figure:
+    least = 1 / len(found.classes) if several else 0
+    with draw.drawing(draw.WIDTH, 4.2) as figure:
         axes = figure.add_subplot()
         bins = found.calibration["lacunet"].bins
         x = [each.predicted for each in bins]
         low, high = zip(*((each.low, each.high) for each in bins), strict=True)
-        axes.vlines(x, low, high, color=ACCENT, linewidth=1.2, alpha=0.45)
+        axes.vlines(x, low, high, color=draw.ACCENT, linewidth=1.2, alpha=0.45)
         _draw_bins(axes, found, found.calibration, show_percent)
-        axes.set_xlim((1 / len(found.classes) if several else 0) - 0.03, 1.03)
-        axes.set_ylim(-0.03, 1.03)
+        axes.set(xlim=(least - 0.03, 1.03), ylim=(-0.03, 1.03))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda fraction, _: f"{fraction:.0%}")
-        axes.set_xlabel("predicted probability")
-        axes.set_ylabel("accuracy" if several else "fraction of rows of the class")
-        return to_svg(figure, "calibration", "Calibration curve")
+        label = "accuracy" if several else "fraction of rows of the class"
+        axes.set(xlabel="predicted probability", ylabel=label)
+        return draw.to_svg(figure, "calibration", "Calibration curve")
 
 
 def draw_agreement(found: "HoldOut", target: str) -> str:
     """Draw observed numbers against predicted ones."""
-    with drawing(WIDTH, 4.2) as figure:
+    with draw.drawing(draw.WIDTH, 4.2) as figure:
         axes = figure.add_subplot()
         bins = found.agreement["lacunet"].bins
         x = [each.predicted for each in bins]
         low, first, _, third, high = np.array([each.quantiles for each in bins]).T
-        axes.vlines(x, low, high, color=ACCENT, linewidth=1.1, alpha=0.6)
-        axes.vlines(x, first, third, color=ACCENT, linewidth=5, alpha=0.35)
+        axes.vlines(x, low, high, color=draw.ACCENT, linewidth=1.1, alpha=0.6)
+        axes.vlines(x, first, third, color=draw.ACCENT, linewidth=5, alpha=0.35)
         _draw_bins(axes, found, found.agreement, "{:.4g}".format)
-        axes.set_xlabel("predicted")
-        axes.set_ylabel(f"observed: {cut(target, 30)}")
-        return to_svg(figure, "agreement", "Observed against predicted values")
+        axes.set(xlabel="predicted", ylabel=f"observed: {draw.cut(target, 30)}")
+        return draw.to_svg(figure, "agreement", "Observed against predicted values")
 
 
 def draw_residuals(found: "HoldOut") -> str:
     """Draw quantiles of the residuals."""
-    with drawing(WIDTH, 0.9 + 0.42 * len(found.agreement)) as figure:
+    with draw.drawing(draw.WIDTH, 0.9 + 0.42 * len(found.agreement)) as figure:
         axes = figure.add_subplot()
         for y, (name, curve) in enumerate(found.agreement.items()):
             low, first, middle, third, high = curve.residuals
             colour = _style(found, name)["color"]
             axes.hlines(y, low, high, color=colour, linewidth=1.2)
             axes.hlines(y, first, third, color=colour, linewidth=9, alpha=0.45)
-            axes.plot(middle, y, "|", color=INK, ms=11, mew=1.8)
-        axes.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", zorder=1)
+            axes.plot(middle, y, "|", color=draw.INK, ms=11, mew=1.8)
+        axes.axvline(0, color=draw.MUTED, linewidth=1.2, linestyle=":", zorder=1)
         names = [found.titles[name] for name in found.agreement]
-        finish_lines(axes, names, "residual: observed minus predicted")
-        return to_svg(figure, "residuals", "Residuals")
+        draw.finish_lines(axes, names, "residual: observed minus predicted")
+        return draw.to_svg(figure, "residuals", "Residuals")
 
 
 def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
@@ -327,25 +289,18 @@ def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
     from sklearn import metrics
 
     both = len(found.classes) == 2
-    if both:
-        models = [(name, 1) for name in ("hgb", "lacunet")]
-        labels = [found.titles[name] for name, _ in models]
-        colours = [SECOND, ACCENT]
-    else:
-        rows = [-each.n_test for each in found.classes]
-        models = [("lacunet", int(j)) for j in np.argsort(rows, kind="stable")]
-        labels = [cut(str(found.classes[j].name)) for _, j in models]
-        colours = [ACCENT, SECOND, THIRD, MUTED]
-    lines = [
-        (
-            label,
-            found.predicted[name][:, j],
-            found.y_test == found.classes[j].name,
-            each,
-        )
-        for label, (name, j), each in zip(labels, models, colours, strict=False)
-    ]
-    lines = [each for each in lines if 0 < each[2].sum() < len(each[2])]
+    shown = [(found.titles[name], name, 1) for name in ("hgb", "lacunet")]
+    colours = [draw.SECOND, draw.ACCENT]
+    if not both:
+        order = np.argsort([-each.n_test for each in found.classes], kind="stable")
+        names = [draw.cut(str(each.name)) for each in found.classes]
+        shown = [(names[j], "lacunet", int(j)) for j in order]
+        colours = [draw.ACCENT, draw.SECOND, draw.THIRD, draw.MUTED]
+    lines = []
+    for (label, name, j), colour in zip(shown, colours, strict=False):
+        happened = found.y_test == found.classes[j].name
+        if 0 < happened.sum() < len(happened):
+            lines.append((label, found.predicted[name][:, j], happened, colour))
     drawings: list[dict[str, Any]] = []
     if not lines:
         return drawings
@@ -353,7 +308,7 @@ def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
         ("roc", "ROC curve", "false positive rate", "true positive rate (recall)"),
         ("pr", "Precision-recall curve", "recall", "precision"),
     ):
-        with drawing(WIDTH, 4.2) as figure:
+        with draw.drawing(draw.WIDTH, 4.2) as figure:
             axes = figure.add_subplot()
             for label, probability, happened, colour in lines:
                 if key == "roc":
@@ -363,22 +318,22 @@ def draw_curves(found: "HoldOut") -> list[dict[str, Any]]:
                     y, x, _ = metrics.precision_recall_curve(happened, probability)
                     precision = metrics.average_precision_score(happened, probability)
                     area = f"average precision {precision:.3f}"
-                    style = {"color": colour, "linewidth": 1, "linestyle": ":"}
-                    axes.axhline(happened.mean(), **style, zorder=1)
+                    axes.axhline(happened.mean(), color=colour, lw=1, ls=":", zorder=1)
                 some = np.unique(np.linspace(0, len(x) - 1, _MOST_POINTS).astype(int))
                 label = f"{area}: {label}"
                 axes.plot(x[some], y[some], color=colour, label=label, linewidth=1.6)
             if key == "roc":
-                axes.axline((0, 0), slope=1, color=MUTED, linewidth=1, linestyle=":")
+                axes.axline(
+                    (0, 0), slope=1, color=draw.MUTED, linewidth=1, linestyle=":"
+                )
             axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
             axes.set(xlabel=x_label, ylabel=y_label)
             figure.legend(loc="outside lower center", ncols=1, fontsize=8.5)
-            svg = to_svg(figure, key, title)
+            svg = draw.to_svg(figure, key, title)
             # Where 0 and 1 are, for the dot that goes with the threshold.
             ends = axes.transData.transform([(0, 0), (1, 1)]) / figure.bbox.size
-            width, height = figure.get_size_inches() * 72
-        places = [(round(x * width, 1), round((1 - y) * height, 1)) for x, y in ends]
-        curve = {"name": key, "axes": [*places[0], *places[1]]}
+            places = np.abs(ends - [0, 1]) * figure.get_size_inches() * 72
+        curve = {"name": key, "axes": places.round(1).ravel().tolist()}
         data = {"curve": curve} if both else {}
         drawings.append({"title": title, "svg": svg, "data": data})
     return drawings
@@ -391,24 +346,23 @@ def draw_importance(columns: Sequence[tuple[str, Any, Any]], found: "HoldOut") -
     low, high = values - spans, values + spans
     room = (high.max() - low.min()) or 1.0
     form = found.score_format
-    with drawing(WIDTH, 0.6 + _ROW * len(columns)) as figure:
+    with draw.drawing(draw.WIDTH, 0.6 + _ROW * len(columns)) as figure:
         axes = figure.add_subplot()
         for y, (name, each, missingness) in enumerate(columns):
-            colour = ACCENT if each.value > 0 else SECOND
-            bar = axes.barh(
-                y, values[y], color=colour if each.is_sure else LINE, height=0.7
-            )
-            add_tips(bar, [f"{name}: {each.show(form)}"])
-            axes.hlines(y, low[y], high[y], color=INK, linewidth=1)
-            write_beside(axes, show_score(each.value, form), max(0.0, high[y]), y)
+            colour = draw.ACCENT if each.value > 0 else draw.SECOND
+            colour = colour if each.is_sure else draw.LINE
+            bar = axes.barh(y, values[y], color=colour, height=0.7)
+            draw.add_tips(bar, [f"{name}: {each.show(form)}"])
+            axes.hlines(y, low[y], high[y], color=draw.INK, linewidth=1)
+            draw.write_beside(axes, show_score(each.value, form), max(0.0, high[y]), y)
             if missingness is not None:
-                (dot,) = axes.plot(missingness.value, y, "D", color=THIRD, ms=4.5)
-                add_tips(dot, [f"missingness of {name}: {missingness.show(form)}"])
-        axes.axvline(0, color=MUTED, linewidth=0.8)
+                (dot,) = axes.plot(missingness.value, y, "D", color=draw.THIRD, ms=4.5)
+                draw.add_tips(dot, [f"missingness of {name}: {missingness.show(form)}"])
+        axes.axvline(0, color=draw.MUTED, linewidth=0.8)
         axes.set_xlim(min(low.min(), 0) - 0.02 * room, max(high.max(), 0) + 0.16 * room)
         label = f"increase of the {found.metrics[0].title}"
-        finish_lines(axes, [name for name, *_ in columns], label)
-        return to_svg(figure, "columns", "Importance of columns")
+        draw.finish_lines(axes, [name for name, *_ in columns], label)
+        return draw.to_svg(figure, "columns", "Importance of columns")
 
 
 def draw_learning(found: "HoldOut") -> str:
@@ -416,27 +370,30 @@ def draw_learning(found: "HoldOut") -> str:
     steps = found.learning
     epochs = [each.epoch for each in steps]
     marker = "o" if len(steps) == 1 else ""
-    with drawing(WIDTH, 3.9) as figure:
+    with draw.drawing(draw.WIDTH, 3.9) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-        upper.plot(epochs, [e.valid_loss for e in steps], color=ACCENT, marker=marker)
-        best = [each for each in steps if each.best]
-        x, y = [each.epoch for each in best], [each.valid_loss for each in best]
-        (dots,) = upper.plot(x, y, "o", color=ACCENT, ms=4)
-        add_tips(dots, [f"epoch {e.epoch}: loss {e.valid_loss:.4g}" for e in best])
-        lower.plot(epochs, [e.train_loss for e in steps], color=MUTED, marker=marker)
-        for axes, rows in ((upper, "validation rows"), (lower, "training rows")):
+        for axes, rows, colour, losses in (
+            (upper, "validation rows", draw.ACCENT, [e.valid_loss for e in steps]),
+            (lower, "training rows", draw.MUTED, [e.train_loss for e in steps]),
+        ):
+            axes.plot(epochs, losses, color=colour, marker=marker)
             axes.set_title(rows, loc="left", fontsize=9)
             axes.set_ylabel("loss")
             axes.locator_params(axis="y", nbins=5)
+        best = [each for each in steps if each.best]
+        x, y = [each.epoch for each in best], [each.valid_loss for each in best]
+        (dots,) = upper.plot(x, y, "o", color=draw.ACCENT, ms=4)
+        draw.add_tips(dots, [f"epoch {e.epoch}: loss {e.valid_loss:.4g}" for e in best])
         lower.set_xlabel("epoch")
         lower.locator_params(axis="x", integer=True)
-        return to_svg(figure, "learning", "Learning curve")
+        return draw.to_svg(figure, "learning", "Learning curve")
 
 
 def draw_missing(found: "HoldOut") -> str:
     """Draw the first score by the number of missing values in a row."""
-    title, bins = found.metrics[0].title, found.by_missing
-    with drawing(WIDTH, 3.3) as figure:
+    metric, bins = found.metrics[0].title, found.by_missing
+    title = f"{metric} by the number of missing values"
+    with draw.drawing(draw.WIDTH, 3.3) as figure:
         axes = figure.add_subplot()
         models = list(bins[0].losses)
         for number, name in enumerate(models):
@@ -447,14 +404,12 @@ def draw_missing(found: "HoldOut") -> str:
             axes.vlines(x, y - error, y + error, color=style["color"])
             (dots,) = axes.plot(x, y, "o", zorder=3, **style)
             shown = [each.losses[name].show(found.score_format) for each in bins]
-            add_tips(dots, [f"{found.titles[name]}: {each}" for each in shown])
+            draw.add_tips(dots, [f"{found.titles[name]}: {each}" for each in shown])
             axes.plot(x, y, color=style["color"], linewidth=1, alpha=0.5)
         labels = [f"{each.label}\n{each.n_rows:,} rows" for each in bins]
         axes.set_xticks(range(len(bins)), labels, fontsize=8.5)
-        axes.set_xlim(-0.5, len(bins) - 0.5)
-        axes.set_ylim(0)
+        axes.set(xlim=(-0.5, len(bins) - 0.5), ylim=(0, None))
+        axes.set(xlabel="missing values in a row", ylabel=metric)
         axes.grid(axis="x", visible=False)
-        axes.set_xlabel("missing values in a row")
-        axes.set_ylabel(title)
         figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
-        return to_svg(figure, "missing", f"{title} by the number of missing values")
+        return draw.to_svg(figure, "missing", title)

@@ -45,14 +45,9 @@ def write_page(
     check_target(target, force=force)
     jinja2 = import_extra("jinja2")
     import_extra("matplotlib")
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader(each) for each in (package, "lacunet.report")]
-        ),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loaders = [jinja2.PackageLoader(each) for each in (package, "lacunet.report")]
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment = jinja2.Environment(loader=jinja2.ChoiceLoader(loaders), **options)
     environment.filters.update(
         anchor=lambda title: title.lower().replace(" ", "-"),
         count=show_count,

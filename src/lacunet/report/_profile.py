@@ -1,7 +1,6 @@
 """The page of a table's profile: what the template shows, and its drawings."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -9,33 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lacunet._text import join_words, show_count, show_p, show_percent
-from lacunet.report._drawing import (
-    ACCENT,
-    INK,
-    LINE,
-    MISSING,
-    PAPER,
-    SECOND,
-    THIRD,
-    WIDTH,
-    add_tips,
-    cut,
-    drawing,
-    list_names,
-    name_across,
-    strip,
-    to_svg,
-    write_beside,
-)
+from lacunet._text import show_count, show_p, show_percent, show_score
+from lacunet.report import _drawing as draw
 from lacunet.report._page import write_page
 
 if TYPE_CHECKING:
-    from lacunet.profile import (
-        AssociationTable,
-        Pattern,
-        Profile,
-    )
+    from lacunet.profile import AssociationTable, Pattern, Profile
 
 _MAX_PATTERNS = 15
 _MAX_PATTERN_COLUMNS = 30
@@ -48,14 +26,6 @@ _MAX_NAMED = 45  # columns of a map
 _MAX_LINKS = 30  # in tables
 _MAX_SQUARES = 25  # rows and columns of a drawing of associations
 _MAX_ROW_BARS = 15
-_SECTIONS = ["Map of missing cells", "Columns", "Rows and patterns", "Dependence"]
-_SECTION_OF = {
-    "cells": "Map of missing cells",
-    "together": "Rows and patterns",
-    "little": "Dependence",
-    "dependence": "Dependence",
-    "target": "Target",
-}
 
 
 def write_profile(
@@ -137,31 +107,21 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         ],
     }
     if not incomplete:
-        sections = ["Columns"] if profile.n_columns else []
-        return context | {"sections": sections, "findings": profile.findings}
+        return context
     fewest = max(_MIN_PATTERN_ROWS, _MIN_PATTERN_FRACTION * profile.n_rows)
     shown = [each for each in profile.patterns if each.n_rows >= fewest][:_MAX_PATTERNS]
-    n_incomplete_rows = profile.n_rows - profile.n_complete_rows
     n_drawn = sum(pattern.n_rows for pattern in shown if pattern.missing)
-    if n_drawn < _MIN_IN_PATTERNS * n_incomplete_rows:
+    if n_drawn < _MIN_IN_PATTERNS * (profile.n_rows - profile.n_complete_rows):
         shown = []
     rarer = [each for each in profile.patterns if each.missing and each not in shown]
     in_patterns = {name for pattern in shown for name in pattern.missing}
     pattern_columns = [name for name in incomplete if name in in_patterns]
     maps = [(False, profile.map_by_row), (True, profile.map_by_pattern)]
     return context | {
-        "sections": [*_SECTIONS, "Target"] if target else _SECTIONS,
-        "findings": [
-            asdict(finding) | {"section": _SECTION_OF[finding.about]}
-            for finding in profile.findings
-        ],
         "significance": SIGNIFICANCE,
-        "n_incomplete": len(incomplete),
         "maps": [draw_map(profile, incomplete, *each) for each in maps],
         "rows": _count_rows(profile),
-        "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS])
-        if pattern_columns
-        else "",
+        "patterns": draw_patterns(shown, pattern_columns[:_MAX_PATTERN_COLUMNS]),
         "n_rarer": profile.n_patterns - len(shown),
         "n_rarer_rows": profile.n_rows - sum(pattern.n_rows for pattern in shown),
         "most_rarer": max((each.n_rows for each in rarer), default=0),
@@ -169,7 +129,7 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         "pair_rows": [
             (
                 f"{pair.first} and {pair.second}",
-                f"{pair.phi:.2f}".replace("-", "\N{MINUS SIGN}"),
+                show_score(pair.phi, ".2f"),
                 *(f"{n:,}" for n in (pair.both, pair.only_first, pair.only_second)),
             )
             for pair in profile.pairs[:_MAX_LINKS]
@@ -183,69 +143,52 @@ def make_context(profile: "Profile", title: str) -> dict[str, Any]:
         ],
         "target_card": target and target.distribution and make_card(target),
         "target_rows": target and _list_links(target.associations),
-        "shorten": _shorten_list,
     }
 
 
 def make_card(column: Any) -> dict[str, Any]:
     """Return how values are distributed, in all rows or in two groups of them."""
     found = column.distribution
-    groups = [("", found.counts)]
+    names, counts = [""], np.array([found.counts])
     if found.by is not None:
-        pairs = zip(found.counts, found.counts_missing, strict=True)
-        observed = [n - n_missing for n, n_missing in pairs]
-        groups = [("observed", observed), ("missing", found.counts_missing)]
+        lost = np.array([found.counts_missing])
+        names, counts = ["observed", "missing"], np.vstack([counts - lost, lost])
+    totals = counts.sum(axis=1, keepdims=True)
+    fractions = counts / np.maximum(totals, 1)
+    # Categories of both groups stand beside each other, bins below each other.
+    tops = fractions.max(axis=1 if found.binned else None, keepdims=True)
+    heights = (100 * fractions / np.where(tops > 0, tops, 1)).round(1)
     labels = found.labels
     if found.binned:
         labels = [f"{low} to {high}" for low, high in pairwise(labels)]
-    totals = [sum(counts) for _, counts in groups]
-    fractions = [
-        [n / max(total, 1) for n in counts]
-        for (_, counts), total in zip(groups, totals, strict=True)
-    ]
-    tops = [max(each) or 1.0 for each in fractions]
-    if not found.binned:  # categories of both groups stand beside each other
-        tops = [max(tops)] * len(tops)
-    return {
-        "column": column,
-        "labels": labels,
-        "ends": (found.labels[0], found.labels[-1]),
-        "groups": [
+    groups = []
+    for by, *group in zip(names, totals, counts, fractions, heights, strict=True):
+        (total,), *bars = (each.tolist() for each in group)
+        shown = [
             {
-                "by": by,
-                "total": total,
-                "bars": [
-                    {
-                        "height": round(100 * fraction / top, 1),
-                        "text": show_percent(fraction),
-                        "tip": f"{label}: {show_count(n, 'row')} "
-                        f"({show_percent(fraction)})",
-                    }
-                    for label, n, fraction in zip(labels, counts, each, strict=True)
-                ],
+                "height": height,
+                "text": show_percent(fraction),
+                "tip": f"{label}: {show_count(n, 'row')} ({show_percent(fraction)})",
             }
-            for (by, counts), total, each, top in zip(
-                groups, totals, fractions, tops, strict=True
-            )
-        ],
-    }
+            for label, n, fraction, height in zip(labels, *bars, strict=True)
+        ]
+        groups.append({"by": by, "total": total, "bars": shown})
+    return {"column": column, "labels": labels, "groups": groups}
 
 
 def _count_rows(profile: "Profile") -> list[dict[str, Any]]:
     """Return bars: how many rows have how many missing cells."""
     numbers, counts = np.array(profile.row_histogram).T
     step = int(np.ceil((numbers.max() + 1) / _MAX_ROW_BARS))
-    totals = np.bincount(numbers // step, weights=counts).astype(int)
-    return [
-        {
-            "label": f"{start}\N{EN DASH}{start + step - 1}"
-            if step > 1
-            else str(start),
-            "fraction": round(n / totals.max(), 3),
-            "text": f"{n:,} ({show_percent(n / profile.n_rows)})",
-        }
-        for start, n in zip(range(0, len(totals) * step, step), totals, strict=True)
-    ]
+    totals = np.bincount(numbers // step, weights=counts).astype(int).tolist()
+    bars = []
+    for place, n in enumerate(totals):
+        start, last = place * step, place * step + step - 1
+        label = f"{start}\N{EN DASH}{last}" if step > 1 else str(start)
+        text = f"{n:,} ({show_percent(n / profile.n_rows)})"
+        fraction = round(n / max(totals), 3)
+        bars.append({"label": label, "fraction": fraction, "text": text})
+    return bars
 
 
 def _list_links(tests: "AssociationTable") -> list[tuple[Any, ...]]:
@@ -268,11 +211,6 @@ def _bar(fraction: float, text: str = "") -> dict[str, Any]:
     return {"text": shown, "fraction": round(fraction, 4), "sort": round(fraction, 4)}
 
 
-def _shorten_list(names: Sequence[str], most: int = 6) -> str:
-    more = [f"{len(names) - most} more"] if len(names) > most else []
-    return join_words([*names[:most], *more])
-
-
 # --- drawings
 
 
@@ -283,39 +221,30 @@ def draw_map(
     cells = np.array(fractions)
     n_blocks, n_complete = cells.shape[1], profile.n_columns - len(columns)
     ends = np.linspace(0, len(columns), n_blocks + 1).astype(int)
-    names = [
-        columns[start]
-        if end == start + 1
-        else f"{columns[start]} to {columns[end - 1]}"
-        for start, end in pairwise(ends)
-    ]
+    blocks = [columns[start:end] for start, end in pairwise(ends)]
+    names = [" to ".join(dict.fromkeys([block[0], block[-1]])) for block in blocks]
     if n_complete:
         cells = np.pad(cells, [(0, 0), (0, 1)])
         names.append(show_count(n_complete, "complete column"))
     pixels = np.empty((*cells.shape, 4))  # (rows, columns, channels)
-    pixels[..., :3] = np.array(MISSING) / 255
+    pixels[..., :3] = np.array(draw.MISSING) / 255
     pixels[..., 3] = cells
     named = n_blocks == len(columns) <= _MAX_NAMED
-    with drawing(WIDTH, 4.6 if named else 4.0) as figure:
+    with draw.drawing(draw.WIDTH, 4.6 if named else 4.0) as figure:
         axes = figure.add_subplot()
-        axes.set_facecolor(LINE)
-        axes.imshow(
-            pixels,
-            interpolation="none",
-            aspect="auto",
-            extent=(-0.5, len(names) - 0.5, profile.n_rows, 0),
-        )
-        axes.grid(visible=False)
+        axes.set_facecolor(draw.LINE)
+        extent = (-0.5, len(names) - 0.5, profile.n_rows, 0)
+        axes.imshow(pixels, interpolation="none", aspect="auto", extent=extent)
         axes.set_ylabel("rows, sorted" if by_pattern else "row")
-        axes.spines[["left", "bottom"]].set_visible(False)
+        draw.strip(axes)
         if named:
-            name_across(axes, names)
+            draw.name_across(axes, names)
         else:
             axes.set_xticks([])
             hidden = f" and {names[-1]} at the right" if n_complete else ""
             axes.set_xlabel(f"{len(columns):,} columns with missing values{hidden}")
         name = "map-sorted" if by_pattern else "map-rows"
-        svg = to_svg(figure, name, "Map of missing cells")
+        svg = draw.to_svg(figure, name, "Map of missing cells")
     data = {
         "names": names,
         "rows": profile.n_rows,
@@ -327,32 +256,32 @@ def draw_map(
 
 
 def draw_patterns(patterns: "Sequence[Pattern]", columns: Sequence[str]) -> str:
-    """Draw patterns as rows of squares, with the number of rows of each."""
+    """Draw patterns as rows of squares, with the number of rows; nothing if none."""
+    if not columns:
+        return ""
     places = {column: x for x, column in enumerate(columns)}
-    width = max(WIDTH, 2.6 + 0.2 * len(columns))
-    names = 0.08 * len(max(map(cut, columns), key=len))  # inches
-    with drawing(width, 0.4 + names + 0.22 * len(patterns)) as figure:
-        left, right = figure.subplots(
-            1, 2, sharey=True, width_ratios=[max(len(columns), 4), 7]
-        )
+    width = max(draw.WIDTH, 2.6 + 0.2 * len(columns))
+    names = 0.08 * len(max(map(draw.cut, columns), key=len))  # inches
+    ratios = [max(len(columns), 4), 7]
+    with draw.drawing(width, 0.4 + names + 0.22 * len(patterns)) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=ratios)
         for y, pattern in enumerate(patterns):
             missing = [places[each] for each in pattern.missing if each in places]
-            left.plot(range(len(columns)), [y] * len(columns), "o", color=LINE, ms=5)
-            left.plot(missing, [y] * len(missing), "s", color=ACCENT, ms=6.5)
+            every, colour = range(len(columns)), draw.ACCENT
+            left.plot(every, [y] * len(columns), "o", color=draw.LINE, ms=5)
+            left.plot(missing, [y] * len(missing), "s", color=colour, ms=6.5)
             label = f"{pattern.n_rows:,} ({show_percent(pattern.fraction)})"
-            write_beside(right, label, pattern.n_rows, y)
-        counts = [pattern.n_rows for pattern in patterns]
-        colours = [ACCENT if pattern.missing else THIRD for pattern in patterns]
-        right.barh(range(len(patterns)), counts, color=colours, height=0.6)
-        name_across(left, columns)
-        left.set_yticks([])
-        left.set_ylim(len(patterns) - 0.4, -0.6)
+            draw.write_beside(right, label, pattern.n_rows, y)
+            colour = colour if pattern.missing else draw.THIRD
+            right.barh(y, pattern.n_rows, color=colour, height=0.6)
+        draw.name_across(left, columns)
+        left.set(yticks=[], ylim=(len(patterns) - 0.4, -0.6))
         left.set_xlim(-0.6, len(columns) - 0.4)
-        right.set_xlim(0, max(counts) * 1.45)
-        right.set_xticks([])
-        strip(left)
-        strip(right)
-        return to_svg(figure, "patterns", "The most frequent patterns")
+        most = max(pattern.n_rows for pattern in patterns)
+        right.set(xlim=(0, most * 1.45), xticks=[])
+        draw.strip(left)
+        draw.strip(right)
+        return draw.to_svg(figure, "patterns", "The most frequent patterns")
 
 
 def draw_associations(by: str, profile: "Profile") -> str:
@@ -365,36 +294,31 @@ def draw_associations(by: str, profile: "Profile") -> str:
     columns = list(dict.fromkeys(link.on for link in links))[:_MAX_SQUARES]
     if not links:
         return ""
-    order = [column.name for column in profile.columns]
     kinds = {column.name: column.kind for column in profile.columns}
-    rows, columns = (sorted(each, key=order.index) for each in (rows, columns))
+    rows, columns = (sorted(each, key=[*kinds].index) for each in (rows, columns))
     n_across, n_down = max(len(columns), 6), max(len(rows), 3)
-    with drawing(2.0 + 0.27 * n_across, 1.3 + 0.3 * n_down) as figure:
+    with draw.drawing(2.0 + 0.27 * n_across, 1.3 + 0.3 * n_down) as figure:
         axes = figure.add_subplot()
-        for link in links:
-            if link.on not in columns:
-                continue
+        for link in (link for link in links if link.on in columns):
             x, y = columns.index(link.on), rows.index(link.column)
-            colour = ACCENT if link.auc > 0.5 else SECOND
+            colour = draw.ACCENT if link.auc > 0.5 else draw.SECOND
             if by == "value" and kinds[link.on] == "category":
-                colour = THIRD  # without direction
+                colour = draw.THIRD  # without direction
             square = Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, edgecolor="none")
             square.set(facecolor=colour, alpha=0.15 + 0.85 * link.strength)
             axes.add_patch(square)
-            there, elsewhere = map(
-                show_percent, (link.fraction_there, link.fraction_elsewhere)
-            )
-            tip = f"{link.column} is missing in {there} where {link.on} {link.where}"
-            add_tips([square], [f"{tip}, in {elsewhere} elsewhere"])
+            there, elsewhere = link.fraction_there, link.fraction_elsewhere
+            tip = f"{link.column} is missing in {show_percent(there)} where {link.on} "
+            tip += f"{link.where}, in {show_percent(elsewhere)} elsewhere"
+            draw.add_tips([square], [tip])
             centred = {"ha": "center", "va": "center", "fontsize": 6.5}
-            ink = PAPER if link.strength > 0.55 else INK
+            ink = draw.PAPER if link.strength > 0.55 else draw.INK
             axes.text(x, y, f"{100 * link.strength:.0f}", color=ink, **centred)
-        name_across(axes, columns)
-        list_names(axes, rows)
+        draw.name_across(axes, columns)
+        draw.list_names(axes, rows)
         # Squares of the same size, however few there are.
-        axes.set_xlim(-0.6, n_across - 0.4)
-        axes.set_ylim(n_down - 0.4, -0.6)
-        strip(axes)
+        axes.set(xlim=(-0.6, n_across - 0.4), ylim=(n_down - 0.4, -0.6))
+        draw.strip(axes)
         axes.set_aspect("equal", anchor="NW")
         title = f"Associations with {'values' if by == 'value' else 'missingness'}"
-        return to_svg(figure, f"associations-{by}", title)
+        return draw.to_svg(figure, f"associations-{by}", title)

@@ -4,7 +4,9 @@ import pytest
 from scipy import stats
 
 from lacunet.profile import Association, AssociationTable
-from lacunet.profile._association import (
+from lacunet.profile._columns import as_frame, as_numbers, read_table
+from lacunet.profile._dependence import (
+    MIN_CLASS,
     MIN_ROWS,
     SIGNIFICANCE,
     compare_categories,
@@ -12,8 +14,9 @@ from lacunet.profile._association import (
     compare_numbers,
     find_associations,
     pool_categories,
+    predict_missingness,
+    score_target,
 )
-from lacunet.profile._input import as_frame, as_numbers, read_table
 
 
 def read(X):
@@ -142,7 +145,7 @@ def test_where_there_is_nothing_nothing_is_found():
 
 
 def test_some_links_of_each_kind_are_kept_and_all_are_counted(monkeypatch):
-    monkeypatch.setattr("lacunet.profile._association.MAX_LINKS", 10)
+    monkeypatch.setattr("lacunet.profile._dependence.MAX_LINKS", 10)
     lost = np.random.RandomState(0).rand(200) < 0.5
     X = np.where(lost[:, None], np.nan, 1.0) * np.ones(6)
     columns = read(np.column_stack([X, lost]))
@@ -235,7 +238,6 @@ def test_categories_of_one_row_each_have_no_association():
 
 def test_missingness_is_compared_by_fishers_test():
     auc, p_value = compare_missing(GROUPS)
-    assert np.isnan(p_value.diagonal()).all()
     for i, j in [(0, 1), (1, 0), (2, 3)]:
         one, other = GROUPS[:, i], GROUPS[:, j]
         expected = 0.5 + (other[one].mean() - other[~one].mean()) / 2
@@ -268,13 +270,10 @@ def test_perfect_separation_has_an_auc_of_one_or_zero():
     assert compare_categories(group.astype(float), ~group[:, None])[0] == 1
 
 
-@pytest.mark.parametrize(
-    "compare", [compare_numbers, compare_categories, compare_indicator]
-)
+@pytest.mark.parametrize("compare", [compare_numbers, compare_categories])
 def test_too_few_rows_are_not_compared(compare):
     group = np.arange(200) < MIN_ROWS - 1
-    values = CODES > 2 if compare is compare_indicator else CODES
-    for part in compare(values, np.column_stack([group, ~group])):
+    for part in compare(CODES, np.column_stack([group, ~group])):
         assert np.isnan(part).all()
 
 
@@ -307,3 +306,111 @@ def test_under_independence_tests_reject_at_their_level():
         assert len(known) > 2000
         assert (known <= 0.05).mean() < 0.06
         assert (known <= 0.001).mean() < 0.003
+
+
+# --- prediction
+
+
+@pytest.fixture(scope="module")
+def incomplete():
+    stream = np.random.RandomState(0)
+    X = stream.randn(400, 4)
+    X[X[:, 1] ** 2 > 1.5, 0] = np.nan  # high and low ones: by no rank
+    lost = stream.rand(400) < 0.3
+    X[lost, 2], X[lost & (stream.rand(400) < 0.9), 3] = np.nan, np.nan
+    return read(X)
+
+
+@pytest.fixture(scope="module")
+def predicted(incomplete):
+    found = predict_missingness(incomplete, incomplete, [], np.random.RandomState(0))
+    return {each.column: each for each in found}
+
+
+def test_missingness_by_values_is_predicted_from_values(predicted):
+    assert predicted["0"].auc > 0.95
+    assert predicted["0"].auc_values > 0.95
+
+
+def test_columns_missing_together_are_predicted_from_missingness_only(predicted):
+    assert predicted["2"].auc > 0.9
+    assert 0.4 < predicted["2"].auc_values < 0.6
+
+
+def test_columns_that_are_never_missing_have_nothing_to_predict_missingness(predicted):
+    assert set(predicted) == {"0", "2", "3"}
+
+
+def test_columns_missing_in_the_same_rows_are_not_used(incomplete):
+    (alone,) = predict_missingness(
+        incomplete[["2"]], incomplete, [("2", "3")], np.random.RandomState(0)
+    )
+    assert alone.auc < 0.65
+
+
+def test_random_missingness_is_not_predicted():
+    stream = np.random.RandomState(1)
+    X = stream.randn(400, 3)
+    X[stream.rand(400) < 0.4, 0] = np.nan
+    columns = read(X)
+    (found,) = predict_missingness(columns, columns, [], stream)
+    assert 0.4 < found.auc < 0.6
+
+
+def test_the_same_seed_gives_the_same(incomplete, predicted):
+    again = predict_missingness(
+        incomplete[["2", "3"]], incomplete, [], np.random.RandomState(0)
+    )
+    assert [each.auc for each in again] == [predicted[name].auc for name in "23"]
+
+
+def test_too_few_missing_values_are_not_predicted():
+    X = np.random.RandomState(0).randn(100, 2)
+    X[: MIN_CLASS - 1, 0] = np.nan
+    columns = read(X)
+    assert predict_missingness(columns, columns, [], np.random.RandomState(0)) == ()
+
+
+# --- the target
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "huge", "days"])
+def test_missingness_that_depends_on_the_target_explains_it(incomplete, kind):
+    stream = np.random.RandomState(0)
+    y = incomplete["0"].isna() + 0.2 * stream.randn(400)
+    if kind == "classes":
+        y = np.round(y)
+    if kind == "huge":
+        y = 1e300 * y
+    if kind == "days":
+        y = pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * y, unit="D")
+    assert 0.5 < score_target(y, incomplete, stream) <= 1
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "words"])
+def test_random_missingness_explains_nothing(incomplete, kind):
+    stream = np.random.RandomState(0)
+    y = stream.randn(400) if kind == "numbers" else stream.randint(0, 3, 400)
+    y = pd.Series(y.astype(str) if kind == "words" else y.astype(float))
+    assert score_target(y, incomplete, stream) < 0.02
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.full(400, np.nan),
+        np.zeros(400),
+        np.where(np.arange(400) < 40, 1.0, np.nan),
+        np.where(np.arange(400) < 5, 1.0, 0.0),
+        np.where(np.arange(400) < 300, np.inf, np.arange(400)),
+        np.arange(400) % 40 / 7,
+    ],
+    ids=["missing", "constant", "few", "rare", "infinite", "many classes"],
+)
+def test_a_target_without_enough_data_has_no_score(incomplete, y):
+    stream = np.random.RandomState(0)
+    y = pd.Series(y)
+    if y.nunique() == 40:
+        y = y.astype(str).astype("category")
+    assert score_target(y, incomplete, stream) is None
+    assert score_target(pd.Series(range(400)), incomplete[[]], stream) is None

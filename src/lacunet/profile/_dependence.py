@@ -1,5 +1,11 @@
-"""Which columns' missingness is associated with which other columns."""
+"""What the missingness of columns depends on.
 
+Tests of two columns at a time, and out-of-fold scores of a small histogram gradient
+boosting: it accepts missing values, and the question is only whether there is anything
+to learn.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,13 +14,24 @@ import pandas as pd
 from scipy import stats
 
 from lacunet._text import shorten
-from lacunet.profile._input import Bools, Floats, as_numbers, show_value
+from lacunet.profile._columns import Bools, Floats, as_numbers, kind_of, show_value
 
 SIGNIFICANCE = 0.05  # of adjusted p-values
 MAX_LINKS = 200  # kept, of associations with values and with missingness each
 MIN_ROWS = 10  # in either group, or there is no test
 _MIN_EXPECTED = 2.0  # rows of the smaller group per category; rarer ones are pooled
 _MAX_CATEGORIES = 30
+MIN_CLASS = 25  # rows of the rarer class
+_MAX_CLASSES = 20
+_MAX_DISCRETE = 10  # distinct numbers that count as classes
+N_FOLDS = 3
+BOOSTING: dict[str, Any] = {
+    "max_iter": 30,
+    "max_leaf_nodes": 8,
+    "max_bins": 31,
+    "early_stopping": False,
+    "random_state": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -99,12 +116,33 @@ class AssociationTable:
         list of Association
             By descending contrast.
         """
-        by_value = [link for link in self.links if link.by == "value"]
-        by_value.sort(key=lambda link: -link.contrast)
         firsts: dict[str, Association] = {}
-        for link in by_value:
-            firsts.setdefault(link.column, link)
+        for link in sorted(self.links, key=lambda link: -link.contrast):
+            if link.by == "value":
+                firsts.setdefault(link.column, link)
         return list(firsts.values())
+
+
+@dataclass(frozen=True)
+class Predictability:
+    """Whether a column's missingness can be predicted from the other columns.
+
+    Attributes
+    ----------
+    column : str
+        Whose missingness.
+    auc : float
+        Out-of-fold area under the ROC curve, predicting from the values and the
+        missingness of the other columns.
+    auc_values : float
+        The same from values alone: missing ones are replaced by random values of their
+        column. If it is near 0.5 and ``auc`` is not, columns are missing together, but
+        not depending on values.
+    """
+
+    column: str
+    auc: float
+    auc_values: float
 
 
 def find_associations(
@@ -112,49 +150,40 @@ def find_associations(
 ) -> AssociationTable:
     """Test columns' missingness against values and, if mutual, against each other's."""
     missing = tested.isna().to_numpy(dtype=bool)
-    by_value = np.full((2, tested.shape[1], others.shape[1]), np.nan)  # AUC, p-value
-    for j, name in enumerate(others):
-        rest = tested.columns != name
-        by_value[:, rest, j] = compare_values(others[name], missing[:, rest])
-    by_missing = compare_missing(missing if mutual else missing[:, :0])
-    # Of each pair, only the test with the larger AUC.
-    size = np.abs(np.nan_to_num(by_missing[0], nan=0.5) - 0.5)
-    weaker = (size < size.T) | ((size == size.T) & np.tri(len(size), dtype=bool))
-    by_missing[:, weaker] = np.nan
-    both = (("value", others, by_value), ("missing", tested, by_missing))
-    tests = pd.DataFrame(
-        [
-            (tested.columns[i], frame.columns[j], by, *results[:, i, j])
-            for by, frame, results in both
-            for i, j in np.argwhere(~np.isnan(results[1]))
-        ],
-        columns=["column", "on", "by", "auc", "p_value"],
-    )
-    tests["auc"] = tests["auc"].astype(float).round(4)
-    tests["p_adjusted"] = stats.false_discovery_control(tests["p_value"].astype(float))
+    by_value = {}
+    for name, column in others.items():
+        compare = compare_categories if column.dtype == "category" else compare_numbers
+        by_value[name] = compare(pool_categories(column), missing)
+    rows = [
+        (column, name, "value", *by_value[name][:, i])
+        for i, column in enumerate(tested)
+        for name in others
+    ]
+    if mutual:
+        by_missing = compare_missing(missing)
+        # Of each pair, only the test with the larger AUC.
+        size = np.abs(by_missing[0] - 0.5)
+        weaker = (size < size.T) | ((size == size.T) & np.tri(len(size), dtype=bool))
+        rows += [
+            (tested.columns[i], tested.columns[j], "missing", *by_missing[:, i, j])
+            for i, j in np.argwhere(~weaker)
+        ]
+    tests = pd.DataFrame(rows, columns=["column", "on", "by", "auc", "p_value"])
+    tests = tests.dropna().astype({"auc": float, "p_value": float}).round({"auc": 4})
+    tests["p_adjusted"] = stats.false_discovery_control(tests["p_value"])
     found = tests[tests["p_adjusted"] <= SIGNIFICANCE]
     found = found.sort_values("auc", key=lambda auc: -abs(auc - 0.5), kind="stable")
     links = []
-    for test in found.groupby("by").head(MAX_LINKS).to_dict("records"):
-        other = (others if test["by"] == "value" else tested)[test["on"]]
-        lost, high = tested[test["column"]].isna(), test["auc"] > 0.5
-        where = _find_where(lost, other, test["by"], high=high)
-        links.append(Association(*test.values(), *where))
+    for test in found.groupby("by").head(MAX_LINKS).itertuples(index=False):
+        other = (others if test.by == "value" else tested)[test.on]
+        lost = tested[test.column].isna()
+        links.append(Association(*test, *_find_where(lost, other, test)))
     return AssociationTable(
         tuple(tested), tuple(others), tuple(links), len(found), len(tests)
     )
 
 
 # --- tests, each of one column against many groups of rows (rows, groups)
-
-
-def compare_values(column: Any, groups: Bools) -> Floats:
-    """Return AUCs and p-values by the test that suits a column, NaN if none does."""
-    if column.dtype == "category":
-        return compare_categories(pool_categories(column), groups)
-    if column.dtype == object:
-        return np.full((2, groups.shape[1]), np.nan)
-    return compare_numbers(as_numbers(column), groups)
 
 
 def compare_numbers(values: Floats, groups: Bools) -> Floats:
@@ -180,8 +209,7 @@ def compare_categories(codes: Floats, groups: Bools) -> Floats:
     """Return AUCs and p-values of chi-squared tests, (2, groups), NaN if too few."""
     seen = ~np.isnan(codes)
     found = np.full((2, groups.shape[1]), np.nan)
-    categories = np.unique(codes[seen])
-    indicator = (codes[seen, None] == categories).astype(np.float64)
+    indicator = pd.get_dummies(codes[seen]).to_numpy(dtype=np.float64)
     inside, size = indicator.T @ groups[seen], indicator.sum(axis=0)
     enough = np.minimum(inside.sum(axis=0), (size[:, None] - inside).sum(axis=0))
     for g in np.flatnonzero(enough >= MIN_ROWS) if len(size) > 1 else ():
@@ -227,51 +255,116 @@ def _chi_squared(inside: Floats, size: Floats) -> float:
 def compare_missing(missing: Bools) -> Floats:
     """Return AUCs and p-values of Fisher's exact test of all pairs of columns.
 
-    The AUC of i and j is that of telling by the missingness of j whether i is missing.
+    The AUC of i and j is that of predicting the missingness of i by that of j.
     """
     n_rows, count = len(missing), missing.sum(axis=0)
     both = (missing.astype(np.float64).T @ missing).astype(np.int64)
-    inside, outside = count[:, None], n_rows - count[:, None]
-    enough = (np.minimum(inside, outside) >= MIN_ROWS) & (count > 0) & (count < n_rows)
-    np.fill_diagonal(enough, False)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        auc = 0.5 + 0.5 * (both / inside - (count - both) / outside)
-    tails = [
-        stats.hypergeom.cdf(both, n_rows, count, inside),
-        stats.hypergeom.sf(both - 1, n_rows, count, inside),
-    ]
-    p_value = np.minimum(2 * np.minimum(*tails), 1.0)
-    return np.where(enough, [auc, p_value], np.nan)
+    inside = count[:, None]
+    auc = 0.5 + 0.5 * (both / inside - (count - both) / (n_rows - inside))
+    overlap = stats.hypergeom(n_rows, count, inside)
+    p_value = 2 * np.minimum(overlap.cdf(both), overlap.sf(both - 1))
+    return np.array([auc, np.minimum(p_value, 1.0)])
 
 
 def pool_categories(column: Any) -> Floats:
-    """Return codes, with one code for all but the 29 most frequent categories."""
+    """Return numbers; one for all but the 29 most frequent categories."""
     codes = as_numbers(column)
+    if column.dtype != "category":
+        return codes
     size = np.bincount(codes[~np.isnan(codes)].astype(np.intp))
     rare = np.argsort(-size, kind="stable")[_MAX_CATEGORIES - 1 :]
     return np.where(np.isin(codes, rare), rare[0], codes) if len(rare) > 1 else codes
 
 
-def _find_where(lost: Any, other: Any, by: str, *, high: bool) -> Any:
+def _find_where(lost: Any, other: Any, test: Any) -> Any:
     """Return where a column is missing most often, fractions there and elsewhere."""
-    elsewhere = other.notna()
-    if by == "missing":
-        there, where = other.isna(), "is missing"
-        if not high:
-            there, elsewhere, where = elsewhere, there, "is observed"
+    seen, high = other.notna(), test.auc > 0.5
+    if test.by == "missing":
+        there, seen, where = seen != high, True, "missing" if high else "observed"
     elif other.dtype == "category":
         rates = lost.groupby(other, observed=True).agg(["mean", "size"])
         # Fractions of a few rows are extreme.
         enough = rates["size"] >= min(MIN_ROWS, rates["size"].max())
         category = rates["mean"][enough].idxmax()
-        there, where = other == category, f"is {shorten(str(category))!r}"
+        there, where = other == category, repr(shorten(str(category)))
     else:
         median = other.quantile(0.5, interpolation="lower")
         if not (other > median).any():
             median = other[other < median].max()
         there = other > median if high else other <= median
         values = other[there].unique()
-        where = f"is {'above' if high else 'at most'} {show_value(median)}"
+        where = f"{'above' if high else 'at most'} {show_value(median)}"
         if len(values) == 1:  # of two, such as 0 and 1
-            where = f"is {show_value(values[0])}"
-    return where, float(lost[there].mean()), float(lost[elsewhere & ~there].mean())
+            where = show_value(values[0])
+    fractions = [float(lost[rows].mean()) for rows in (there, seen & ~there)]
+    return f"is {where}", *fractions
+
+
+# --- prediction
+
+
+def predict_missingness(
+    columns: Any, others: Any, same_rows: Sequence[tuple[str, ...]], random_state: Any
+) -> tuple[Predictability, ...]:
+    """Predict the missingness of columns, not from those missing in the same rows."""
+    seed = int(random_state.randint(2**31 - 1))
+    others = others.loc[:, others.notna().sum() >= MIN_ROWS]
+    largest = np.finfo(np.float32).max  # in place of infinite numbers
+    features = others.apply(pool_categories).clip(-largest, largest)
+    filled = features.copy()
+    for name, column in features.items():
+        missing, seen = column.isna(), column.dropna()
+        filled.loc[missing, name] = random_state.choice(seen, missing.sum())
+    found = []
+    for name in columns:
+        missing = columns[name].isna()
+        same = next((group for group in same_rows if name in group), (name,))
+        kept = ~others.columns.isin(same)
+        if min(missing.sum(), (~missing).sum()) >= MIN_CLASS and kept.any():
+            auc = _cross_validate(features.loc[:, kept], missing, seed)
+            auc_values = _cross_validate(filled.loc[:, kept], missing, seed)
+            found.append(Predictability(name, auc, auc_values))
+    return tuple(found)
+
+
+def _cross_validate(features: Any, missing: Any, seed: int) -> float:
+    """Return the out-of-fold AUC."""
+    from sklearn import ensemble, metrics, model_selection  # takes its time
+
+    predicted = model_selection.cross_val_predict(
+        ensemble.HistGradientBoostingClassifier(**BOOSTING),
+        features.to_numpy(),
+        missing,
+        cv=model_selection.StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed),
+        method="decision_function",
+    )
+    return round(float(metrics.roc_auc_score(missing, predicted)), 4)
+
+
+def score_target(target: Any, columns: Any, random_state: Any) -> float | None:
+    """Return the fraction of the target that missingness explains, out of fold.
+
+    It is a fraction of the variance of a number, and of the deviance of classes. Rare
+    classes are left out. None if there are too few rows.
+    """
+    y = target.dropna()
+    numeric = kind_of(target) in ("number", "date") and y.nunique() > _MAX_DISCRETE
+    if not numeric:
+        size = y.value_counts().head(_MAX_CLASSES)
+        y = y[y.isin(size.index[size >= MIN_CLASS])]
+    values = as_numbers(y) if numeric else pd.factorize(y)[0]
+    varied = y.nunique() > 1 and np.isfinite(values).all()
+    if columns.empty or len(y) < 2 * MIN_CLASS or not varied:
+        return None
+    from sklearn import ensemble, model_selection
+
+    X = columns.loc[y.index].isna().to_numpy(dtype=np.float64)
+    model: Any = ensemble.HistGradientBoostingClassifier(**BOOSTING)
+    folds, scoring = model_selection.StratifiedKFold, "d2_log_loss_score"
+    if numeric:
+        values = values / np.abs(values).max()  # or squares may overflow
+        model = ensemble.HistGradientBoostingRegressor(**BOOSTING)
+        folds, scoring = model_selection.KFold, "r2"
+    cv = folds(N_FOLDS, shuffle=True, random_state=random_state)
+    scores = model_selection.cross_val_score(model, X, values, cv=cv, scoring=scoring)
+    return round(float(scores.mean()), 4)
