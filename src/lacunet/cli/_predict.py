@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lacunet.tables import Change, Drift, ReadOptions
 
-BLOCK = 20_000  # rows at a time
+BLOCK = 2**14  # rows at a time
 _MOST_WARNINGS = 5  # lines about columns that are not as in training
 _WARNED = ("outside", "categories", "missing")  # rows may be a selection by values
 

@@ -5,6 +5,7 @@ boosting: it accepts missing values, and the question is only whether there is a
 to learn.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -134,15 +135,15 @@ class Predictability:
     auc : float
         Out-of-fold area under the ROC curve, predicting from the values and the
         missingness of the other columns.
-    auc_values : float
+    auc_values : float or None
         The same from values alone: missing ones are replaced by random values of their
         column. If it is near 0.5 and ``auc`` is not, columns are missing together, but
-        not depending on values.
+        not depending on values. None if ``auc`` is what chance gives, too.
     """
 
     column: str
     auc: float
-    auc_values: float
+    auc_values: float | None
 
 
 def find_associations(
@@ -322,22 +323,30 @@ def predict_missingness(
         kept = ~others.columns.isin(same)
         if min(missing.sum(), (~missing).sum()) >= MIN_CLASS and kept.any():
             auc = _cross_validate(features.loc[:, kept], missing, seed)
-            auc_values = _cross_validate(filled.loc[:, kept], missing, seed)
-            found.append(Predictability(name, auc, auc_values))
+            n, n_missing = len(missing), int(missing.sum())
+            error = math.sqrt((n + 1) / (12 * n_missing * (n - n_missing)))
+            by_values = None
+            if auc > 0.5 + 2 * error:
+                by_values = _cross_validate(filled.loc[:, kept], missing, seed)
+            found.append(Predictability(name, auc, by_values))
     return tuple(found)
 
 
 def _cross_validate(features: Any, missing: Any, seed: int) -> float:
     """Return the out-of-fold AUC."""
     from sklearn import ensemble, metrics, model_selection  # takes its time
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    predicted = model_selection.cross_val_predict(
-        ensemble.HistGradientBoostingClassifier(**BOOSTING),
-        features.to_numpy(),
-        missing,
-        cv=model_selection.StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed),
-        method="decision_function",
-    )
+    folds = model_selection.StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
+    # Of so little work, threads would spend most on waiting for each other.
+    with threadpool_limits(1 if features.size < 10**5 else None, "openmp"):
+        predicted = model_selection.cross_val_predict(
+            ensemble.HistGradientBoostingClassifier(**BOOSTING),
+            features.to_numpy(),
+            missing,
+            cv=folds,
+            method="decision_function",
+        )
     return round(float(metrics.roc_auc_score(missing, predicted)), 4)
 
 

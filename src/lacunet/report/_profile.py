@@ -205,8 +205,10 @@ def _list_links(tests: "AssociationTable") -> list[tuple[Any, ...]]:
     ]
 
 
-def _bar(fraction: float, text: str = "") -> dict[str, Any]:
-    """Return a cell of a table with a bar in it."""
+def _bar(fraction: float | None, text: str = "") -> dict[str, Any]:
+    """Return a cell of a table with a bar in it, or a dash."""
+    if fraction is None:
+        return {"text": "\N{EN DASH}", "sort": 0}
     shown = text or f"{fraction:.2f}"
     return {"text": shown, "fraction": round(fraction, 4), "sort": round(fraction, 4)}
 

@@ -107,7 +107,8 @@ class TableFile:
         return f"<TableFile {self.name}: {len(self.names)} columns>"
 
     def close(self) -> None:
-        """Discard what was buffered of standard input, or of a pipe."""
+        """Discard what is held in memory, and what was buffered of a pipe."""
+        self.reader.close()
         self._source.close()
 
     @property

@@ -5,6 +5,7 @@ import datetime
 import io
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -265,12 +266,19 @@ class CsvReader:
             yield from self._held
             return
         held: list[pa.RecordBatch] = []
-        n_cells = 0
-        for batch in self._read_batches():
-            n_cells += batch.num_rows * batch.num_columns
-            held = [*held, batch] if n_cells <= _HELD else []
-            yield batch
+        n_cells, batches = 0, self._read_batches()
+        with ThreadPoolExecutor(1) as thread:
+            coming = thread.submit(next, batches, None)
+            while (batch := coming.result()) is not None:
+                coming = thread.submit(next, batches, None)  # while this is worked on
+                n_cells += batch.num_rows * batch.num_columns
+                held = [*held, batch] if n_cells <= _HELD else []
+                yield batch
         self._held = held or None
+
+    def close(self) -> None:
+        """Discard what is held in memory."""
+        self._held = None
 
     def _read_batches(self) -> Iterator[pa.RecordBatch]:
         keys = self.keys
@@ -561,6 +569,9 @@ class TypedReader:
             raise TableError(msg)
         return n_rows
 
+    def close(self) -> None:
+        """Do nothing: files are open only while they are read."""
+
     def place(self, row: int) -> str:
         """Name a row, counted from 0, for a person."""
         return f"row {row + 1}"
@@ -569,16 +580,10 @@ class TypedReader:
         self, indices: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Read batches of rows, of all columns or of some."""
-        names = None if indices is None else [self.names[index] for index in indices]
-        n_columns = len(self.names if names is None else names)
-        found = iter(
-            self._dataset.to_batches(
-                columns=names,
-                batch_size=min(max(64, _CELLS // max(1, n_columns)), 2**16),
-                batch_readahead=4,
-                fragment_readahead=1,
-            )
+        names = (
+            self.schema.names if indices is None else [self.names[i] for i in indices]
         )
+        found = self._scan(names, min(max(64, _CELLS // max(1, len(names))), 2**16))
         n_rows, n_read = self.n_rows, 0
         while True:
             with self._explain_errors():
@@ -595,6 +600,28 @@ class TypedReader:
                 f"its metadata says. It is damaged: write it again."
             )
             raise TableError(msg)
+
+    def _scan(self, names: Sequence[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        """Read columns; of Parquet file by file: a scanner holds groups of rows."""
+        if self._source.kind != "parquet" or not isinstance(
+            self._dataset, ds.FileSystemDataset
+        ):
+            yield from self._dataset.to_batches(columns=names, batch_size=n_rows)
+            return
+        schema = pa.schema([self.schema.field(name) for name in names])
+        for part in self._dataset.get_fragments():
+            keys = ds.get_partition_keys(part.partition_expression)
+            options = {"buffer_size": 2**18, "pre_buffer": False}
+            with pq.ParquetFile(part.path, **options) as file:
+                here = [name for name in names if name in set(file.schema_arrow.names)]
+                for batch in file.iter_batches(n_rows, columns=here, use_threads=False):
+                    arrays = [
+                        batch.column(field.name).cast(field.type)
+                        if field.name in here
+                        else pa.array([keys.get(field.name)] * len(batch), field.type)
+                        for field in schema
+                    ]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     @cached_property
     def columns(self) -> list[Column]:
