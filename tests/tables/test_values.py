@@ -77,6 +77,7 @@ def test_numbers_that_mean_missing_are_found_among_floats():
 def test_nulls_are_no_markers():
     assert found([None, "NA", "x" * 50], "-999") == [False, True, False]
     assert trim(pa.array([" a", None, "b c\t"])).to_pylist() == ["a", None, "b c"]
+    assert trim(pa.array([' "a b" ', '"c"'])).to_pylist() == ["a b", '"c"']
 
 
 def test_without_the_usual_markers_only_the_empty_cell_means_missing(tmp_path):

@@ -53,7 +53,7 @@ _MARKS = {
 _UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": UTF_8}
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 _IN_MEMORY = 2**24  # bytes of a pipe that are not put on the disk
-_SAMPLE = 2**20  # bytes without a letter beyond ASCII are not guessed by
+_CHUNK = 2**20  # bytes that are checked at once
 
 
 class Source:
@@ -305,7 +305,7 @@ def _is_utf_8(source: Source) -> bool:
     """Return whether all bytes are UTF-8; ASCII is found to be at little cost."""
     decoder = codecs.getincrementaldecoder(UTF_8)()
     with source.open() as stream:
-        while chunk := stream.read(_SAMPLE):
+        while chunk := stream.read(_CHUNK):
             if chunk.isascii() and decoder.getstate()[0] == b"":
                 continue
             try:

@@ -40,7 +40,7 @@ _TRUE = [text for text, value in _BOOLEANS.items() if value]
 
 
 def trim(texts: pa.StringArray) -> pa.StringArray:
-    """Return texts without spaces, and then quotes, around them."""
+    """Return texts without spaces around them, and without quotes after such."""
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int32, len(texts) + 1, 4 * texts.offset)
     # Most columns have none, which is found out faster than each text is looked at.
@@ -48,9 +48,11 @@ def trim(texts: pa.StringArray) -> pa.StringArray:
     if not len(least) or least.min() > ord(" "):
         return texts
     trimmed = pc.utf8_trim_whitespace(texts)
-    if pc.any(pc.starts_with(trimmed, '"')).as_py():
-        return pc.replace_substring_regex(trimmed, r'^"(.+)"$', r"\1")
-    return trimmed
+    quoted = pc.and_(pc.starts_with(trimmed, '"'), pc.not_equal(trimmed, texts))
+    if not pc.any(quoted).as_py():
+        return trimmed
+    bare = pc.replace_substring_regex(trimmed, r'^"(.+)"$', r"\1")
+    return pc.if_else(quoted, bare, trimmed)
 
 
 class Markers:
