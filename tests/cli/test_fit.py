@@ -301,3 +301,12 @@ def test_choices_that_do_not_go_together(call, table, given, words):
     result = fit(call, table, *given, target="cost")
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_columns_of_which_nothing_can_be_learned_are_named_once(call, tmp_path):
+    rows = [f"{k % 7},1,,{'ny'[k % 2]}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("a,same,none,y\n" + "\n".join(rows) + "\n")
+    arguments = (tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m", *SMALL)
+    result = call("fit", *arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("'same'") == result.stderr.count("'none'") == 1

@@ -32,6 +32,8 @@ _MOST_LINES = 3  # of a message
 INTERRUPTED, UNREAD = 130, 141
 # Commands of 0.1.0 and what they are now.
 _MOVED = {"datasets": "data", "report": "report", "reproduce": "run"}
+# Warnings of the estimators that say once more what is said of the columns of the file.
+_IN_NOTICES = ("Got columns without one observed", "Got columns with one value only")
 
 
 class CommandGroup(click.Group):
@@ -51,6 +53,8 @@ class CommandGroup(click.Group):
             with warnings.catch_warnings(), _signals_end_it():
                 # Without the place in the code that they come from.
                 warnings.showwarning = lambda text, *_, **__: Terminal().warn(str(text))
+                for said in _IN_NOTICES:
+                    warnings.filterwarnings("ignore", said)
                 return super().invoke(context)
         except (KeyboardInterrupt, SystemExit) as end:
             if isinstance(end, SystemExit) and end.code != INTERRUPTED:
