@@ -161,6 +161,9 @@ def test_a_code_of_several_columns_need_not_be_as_far(tmp_path):
     near = {f"s{k}": numbers(rng, -20, low=0, high=150) for k in range(3)}
     assert [*codes(tmp_path, near)] == ["s0", "s1", "s2"]
     assert codes(tmp_path, {"s0": near["s0"], "y": numbers(rng, 5)}) == {}
+    text = pd.DataFrame({**near, "-2": near["s0"]}).to_csv(index=False)
+    (line,) = list_notices(describe(tmp_path, text).values())
+    assert line.startswith("4 columns have -20, far from their other values")
 
 
 def test_what_means_missing_may_be_said_of_one_column(tmp_path):

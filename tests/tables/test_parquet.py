@@ -315,6 +315,16 @@ def test_damaged_files_are_refused(path, tmp_path, damage, message):
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_rows_that_are_not_there_are_noticed(tmp_path):
+    pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "t")
+    with open_table(tmp_path / "t") as table:
+        table.reader.n_rows = 3  # as damaged metadata might say
+        with pytest.raises(
+            TableError, match="Got 2 rows in .*, but expected 3, as its"
+        ):
+            table.read()
+
+
 def test_files_without_rows_or_columns_are_refused(tmp_path):
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "rows")
     with pytest.raises(TableError, match="columns and no rows"):

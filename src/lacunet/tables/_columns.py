@@ -403,7 +403,7 @@ class Column:
                 f"{quote_cell(option)}."
             )
             shared = f"have {value:g}, far from their other values (--missing {option})"
-            is_own = option.startswith(self.name)
+            is_own = option != f"{value:g}"  # of this column alone
             yield Notice("missing-code", text, "" if is_own else shared)
         if is_number and stats.infinite is not None:
             where = place(stats.infinite)
