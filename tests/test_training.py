@@ -405,7 +405,7 @@ def test_the_clock_goes_on_from_the_checkpoint():
     run(small_task(), store=store, max_epochs=1)
     tensors, content = store.written[-1]
     content["history"][0][-1] = 100.0
-    with pytest.warns(ConvergenceWarning, match="cut by time_limit after 1 epochs"):
+    with pytest.warns(ConvergenceWarning, match=r"cut by time_limit after 1 epoch\."):
         history = run(small_task(), store=Memory((tensors, content)), time_limit=100.0)
     assert len(history) == 1
 

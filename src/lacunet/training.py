@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from lacunet._progress import ProgressLine, clear_line
-from lacunet._text import clock_time
+from lacunet._text import clock_time, show_count
 from lacunet.exceptions import LacunetError, warn_user
 
 Tensors = dict[str, Tensor]
@@ -274,7 +274,8 @@ def train(
         kept = "The best weights so far are kept."
         if not loop.progress[0].weights:
             kept = "Nothing was measured yet: the weights are hardly trained."
-        msg = f"Training was interrupted after {len(loop.history)} epochs. {kept}"
+        epochs = show_count(len(loop.history), "epoch")
+        msg = f"Training was interrupted after {epochs}. {kept}"
         warn_user(msg)
     loop.finish()
     return loop.history
@@ -311,9 +312,10 @@ class _Loop:
         try:
             while active := self._active():
                 if self.history and self._late():
+                    epochs = show_count(len(self.history), "epoch")
                     msg = (
-                        f"Training was cut by time_limit after {len(self.history)} "
-                        f"epochs. The best weights so far are kept."
+                        f"Training was cut by time_limit after {epochs}. The best "
+                        f"weights so far are kept."
                     )
                     warn_user(msg, ConvergenceWarning)
                     return

@@ -411,7 +411,7 @@ def test_the_time_limit_ends_training(tmp_path):
     X, y = numbers()
     with (
         pytest.warns(ConvergenceWarning, match="EM was cut by time_limit"),
-        pytest.warns(ConvergenceWarning, match="cut by time_limit after 1 epochs"),
+        pytest.warns(ConvergenceWarning, match=r"cut by time_limit after 1 epoch\."),
     ):
         model = classifier(max_epochs=1000, time_limit=0.0).fit(X, y)
     assert len(model.history_) == 1
