@@ -331,7 +331,7 @@ def test_an_interrupt_in_the_middle_of_an_epoch_leaves_a_model(name, monkeypatch
 
     monkeypatch.setattr(_fit.NetworkTask, "loss", count)
     model = ALL[name](max_epochs=50, batch_size=20)
-    with pytest.warns(UserWarning, match=r"interrupted after [12] epochs"):
+    with pytest.warns(UserWarning, match=r"interrupted after (1 epoch|2 epochs)\."):
         model.fit(X, y)
     assert len(model.history_) in (1, 2)
     assert np.isfinite(predictions(model, X)).all()
