@@ -6,7 +6,7 @@ epoch, is the task's own business.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -36,8 +36,8 @@ class Task(Protocol):
     def n_rows(self) -> int:
         """Return the number of training rows."""
 
-    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the loss of the rows with these indices."""
+    def loss(self, part: int, rows: Any, generator: torch.Generator) -> Tensor:
+        """Return the loss of the rows with these indices, or of a batch given."""
 
     def validate(self, part: int) -> float:
         """Return the validation loss; the lower the better."""
@@ -53,6 +53,9 @@ class Store(Protocol):
         """Replace the checkpoint, such that there is a whole one at any moment."""
 
 
+Batches = Callable[[int, torch.Generator], Collection[Any]]
+# Sums gradients and a loss over processes.
+SumUp = Callable[[nn.Module, Tensor], None]
 Optimiser = Any  # torch.optim.Optimizer, or AdamW below
 
 
@@ -226,6 +229,8 @@ def train(
     *,
     store: Store | None = None,
     warm: bool = False,
+    batches: Batches | None = None,
+    sum_up: SumUp | None = None,
     verbose: bool = False,
 ) -> list[Epoch]:
     """Train until no part's validation loss falls, and keep the best weights.
@@ -245,6 +250,13 @@ def train(
     warm : bool, default=False
         Whether the parts are trained already: they keep their weights if they get no
         better.
+    batches : callable, optional
+        Given the size of a batch and the generator, it returns the batches of an epoch,
+        which the task knows how to take, each with its number of rows as length. By
+        default they are indices of all rows, in a random order.
+    sum_up : callable, optional
+        Given a part with its gradients and the loss of a batch, it sums both, in place,
+        over several processes that train the same part on batches of their own.
     verbose : bool, default=False
         Show the epoch, the validation loss and the time left: at a terminal in a line
         that is rewritten, elsewhere in a line every ten seconds.
@@ -260,7 +272,7 @@ def train(
     LacunetError
         If a loss is not finite in the first epoch.
     """
-    loop = _Loop(task, optimisers, plan, generator)
+    loop = _Loop(task, optimisers, plan, generator, batches, sum_up)
     if store is not None and (found := store.read()) is not None:
         loop.restore(*found)
     elif warm:
@@ -290,8 +302,12 @@ class _Loop:
         optimisers: Sequence[Optimiser],
         plan: Plan,
         generator: torch.Generator,
+        batches: Batches | None,
+        sum_up: SumUp | None,
     ) -> None:
         self.task = task
+        self.batches = batches
+        self.sum_up = sum_up
         self.optimisers = optimisers
         self.plan = plan
         self.generator = generator
@@ -427,9 +443,12 @@ class _Loop:
     def _run_batches(self, active: list[int]) -> float:
         for part in active:
             self.task.parts[part].train()
-        order = torch.randperm(self.task.n_rows, generator=self.generator)
         total, n_rows = 0.0, 0
-        batches = order.split(self.plan.batch_size)
+        if self.batches is None:
+            order = torch.randperm(self.task.n_rows, generator=self.generator)
+            batches: Collection[Any] = order.split(self.plan.batch_size)
+        else:
+            batches = self.batches(self.plan.batch_size, self.generator)
         for number, rows in enumerate(batches):
             # One after the other: what a part keeps for its gradients is then freed.
             for part in active:
@@ -441,6 +460,8 @@ class _Loop:
                 optimiser.zero_grad(set_to_none=True)
                 loss = self.task.loss(part, rows, self.generator)
                 loss.backward()
+                if self.sum_up is not None:
+                    self.sum_up(self.task.parts[part], loss)
                 optimiser.step()
                 total += float(loss.detach()) * len(rows)
             n_rows += len(rows)

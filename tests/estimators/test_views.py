@@ -3,10 +3,19 @@
 import numpy as np
 import pytest
 
+from lacunet.estimators import _views
 from lacunet.estimators._recipe import RECIPE
-from lacunet.estimators._views import find_bins
+from lacunet.estimators._views import Histogram, find_grid
 
 NAN = np.nan
+
+
+def find_bins(x, targets):
+    histograms = [
+        Histogram.of_column(column, targets, find_grid(column[~np.isnan(column)]))
+        for column in x.T
+    ]
+    return _views.find_bins(histograms)
 
 
 def skewed(n=2000, n_columns=1):

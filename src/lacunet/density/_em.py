@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -140,26 +141,31 @@ def best_of_starts(
     stop: Stop | None = None,
 ) -> EMResult[Parts]:
     """Run EM from every start, and keep the best result."""
-    results = (run_em(estimator, step, blocks, start, stop) for start in starts)
+    expect = partial(expect_all, step, [step.prepare(block) for block in blocks])
+    n_rows = sum(len(block.values) for block in blocks)
+    results = (
+        run_em(estimator, step, expect, n_rows, start, stop=stop) for start in starts
+    )
     return max(results, key=lambda result: result.lower_bound)
 
 
 def run_em(
     estimator: Any,
     step: Step[Parts],
-    blocks: list[Cells],
+    expect: Callable[[Parts], tuple[float, Any]],
+    n_rows: int,
     components: Parts,
+    *,
     stop: Stop | None = None,
 ) -> EMResult[Parts]:
     """Climb from ``components`` until a step gains less than ``tol`` per row.
 
-    The likelihood rises with every step, but for what ``reg_covar`` costs. Where it
-    ended lower than it had been, the best components that were measured are returned.
-    With ``accelerate``, every other step is followed by a leap in the same direction,
-    which is taken back if it leads down.
+    ``expect`` is the E-step over all rows: their log likelihood, and the sums of their
+    statistics. The likelihood rises with every step, but for what ``reg_covar`` costs.
+    Where it ended lower than it had been, the best components that were measured are
+    returned. With ``accelerate``, every other step is followed by a leap in the same
+    direction, which is taken back if it leads down.
     """
-    prepared = [step.prepare(block) for block in blocks]
-    n_rows = sum(len(block.values) for block in blocks)
     bounds: list[float] = []
     best: EMResult[Parts] | None = None
     converged = False
@@ -167,7 +173,7 @@ def run_em(
     instead: Parts | None = None  # of a leap that may turn out to lead down
     for iteration in range(1, estimator.max_iter + 1):
         leapt = instead is not None
-        bound, found = _measure(step, prepared, components, n_rows, risky=leapt)
+        bound, found = _measure(step, expect, components, n_rows, risky=leapt)
         if instead is not None and bound < bounds[-1]:
             components, instead = instead, None
             continue
@@ -200,7 +206,7 @@ def run_em(
 
 def _measure(
     step: Step[Parts],
-    prepared: list[Any],
+    expect: Callable[[Parts], tuple[float, Any]],
     components: Parts,
     n_rows: int,
     *,
@@ -208,7 +214,7 @@ def _measure(
 ) -> tuple[float, Any]:
     """Return a row's mean log likelihood and the sums of all rows' statistics."""
     try:
-        log_likelihood, sums = expect_all(step, prepared, components)
+        log_likelihood, sums = expect(components)
         return _finite((log_likelihood + step.log_prior(components)) / n_rows), sums
     except ValueError:
         if not risky:
@@ -254,20 +260,20 @@ def expect_all(
             )
             raise ValueError(msg) from error
         log_likelihood += float(total.sum())
-        sums = _combine(torch.add, sums, statistics) if sums else statistics
+        sums = statistics if sums is None else combine(torch.add, sums, statistics)
     return log_likelihood, sums
 
 
-def _combine(function: Callable[..., Tensor], *statistics: Any) -> Any:
+def combine(function: Callable[..., Tensor], *statistics: Any) -> Any:
     """Apply a function to records of statistics, tensor by tensor, nested ones too."""
     if isinstance(statistics[0], Tensor):
         return function(*statistics)
-    parts = (_combine(function, *p) for p in zip(*statistics, strict=True))
+    parts = (combine(function, *p) for p in zip(*statistics, strict=True))
     return type(statistics[0])(*parts)
 
 
 def _average(sums: Any, n_rows: int) -> Any:
-    return _combine(lambda tensor: tensor / n_rows, sums)
+    return combine(lambda tensor: tensor / n_rows, sums)
 
 
 def step_towards(
@@ -283,7 +289,7 @@ def step_towards(
     n_rows = sum(len(block.values) for block in blocks)
     prepared = [step.prepare(block) for block in blocks]
     log_likelihood, sums = expect_all(step, prepared, components)
-    blended = _combine(
+    blended = combine(
         lambda old, new: (1.0 - rate) * old + rate * new,
         statistics,
         _average(sums, n_rows),

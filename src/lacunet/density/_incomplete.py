@@ -1,6 +1,6 @@
 """A Gaussian mixture fitted by EM to incomplete rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,7 +14,9 @@ from lacunet._random import torch_generator
 from lacunet.density._em import (
     BLOCK_BUDGET,
     STEPS,
+    EMResult,
     best_of_starts,
+    run_em,
     split_blocks,
     step_towards,
 )
@@ -205,6 +207,9 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
                 split_blocks(self, cells, X.shape[1]),
                 self._starts(cells, shift),
             )
+        self._keep_result(result, shift)
+
+    def _keep_result(self, result: EMResult[Any], shift: np.ndarray) -> None:
         self._keep(result.components, shift)
         self._shift = shift
         self._statistics = result.statistics
@@ -545,3 +550,22 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         size += self.n_components * n_features
         step = max(1, BLOCK_BUDGET // size)
         return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def refine(
+    mixture: IncompleteGaussianMixture,
+    expect: Callable[[GaussianComponents], tuple[float, Any]],
+    n_rows: int,
+    shift: np.ndarray,
+) -> None:
+    """Go on with EM from a fitted mixture, over blocks of rows that are anywhere.
+
+    ``expect`` is the E-step over all of them, relative to ``shift`` (a number for each
+    column, such as its mean).
+    """
+    with torch.no_grad(), torch.device("cpu"):
+        start = mixture._components(shift)
+        step = STEPS[mixture.covariance_type]
+        result = run_em(mixture, step, expect, n_rows, start)
+    mixture._keep_result(result, shift)
+    warn_unless_converged(mixture.converged_, mixture.max_iter)

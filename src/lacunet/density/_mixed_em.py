@@ -1,6 +1,6 @@
 """EM on tables with numeric and categorical columns, both with missing values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,9 @@ from lacunet.density._em import (
     Step,
     Stop,
     best_of_starts,
+    combine,
     expect_all,
+    run_em,
     split_blocks,
 )
 from lacunet.density._incomplete import IncompleteGaussianMixture
@@ -32,6 +34,7 @@ from lacunet.density._start import (
 )
 from lacunet.functional import (
     Cells,
+    GaussianComponents,
     MixedComponents,
     group_starts,
     split_at,
@@ -126,6 +129,60 @@ def fit_mixed(
     warn_unless_converged(result.converged, mixture.max_iter)
     components = result.components._replace(gaussian=gaussian)
     return replace(result, components=components, statistics=None)
+
+
+# --- EM over rows that are not in memory
+
+
+def refine_mixed(
+    mixture: IncompleteGaussianMixture,
+    components: MixedComponents,
+    expect: Callable[[MixedComponents], tuple[float, Any]],
+    n_rows: int,
+    *,
+    stop: Stop | None = None,
+) -> EMResult[MixedComponents]:
+    """Go on with EM from ``components``, over blocks of rows that are anywhere.
+
+    ``expect`` returns the sums, over all blocks, of what ``expect_rows`` returns for
+    each. If they are summed in an order of their own, the result does not depend on who
+    computes them.
+    """
+    n_numeric = components.gaussian.means.shape[1]
+    step = MixedStep(STEPS[mixture.covariance_type], n_numeric, components.sizes)
+    with torch.no_grad(), torch.device("cpu"):
+        return run_em(mixture, step, expect, n_rows, components, stop=stop)
+
+
+def expect_rows(
+    mixture: IncompleteGaussianMixture,
+    x: np.ndarray,
+    components: MixedComponents | GaussianComponents,
+) -> tuple[float, Any]:
+    """Return the log likelihood of a block of rows, and the sums of their statistics.
+
+    ``x`` is (rows, columns) as in ``fit_mixed``, on the scale of the components.
+    """
+    step: Step[Any] = STEPS[mixture.covariance_type]
+    n_numeric = x.shape[1]
+    if isinstance(components, MixedComponents):
+        n_numeric -= sum(components.sizes)
+        step = MixedStep(step, n_numeric, components.sizes)
+    with torch.no_grad(), torch.device("cpu"):
+        cells = split_cells(torch.from_numpy(x.astype(np.float64)))
+        blocks = split_blocks(mixture, cells, n_numeric)
+        prepared = [step.prepare(block) for block in blocks]
+        return expect_all(step, prepared, components)
+
+
+def add_expectations(
+    one: tuple[float, Any], two: tuple[float, Any]
+) -> tuple[float, Any]:
+    """Add what ``expect_rows`` has returned for two blocks."""
+    return one[0] + two[0], combine(torch.add, one[1], two[1])
+
+
+# --- the steps
 
 
 class MixedStatistics(NamedTuple):

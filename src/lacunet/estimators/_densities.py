@@ -82,15 +82,17 @@ def fit_density(
     sizes: Sequence[int],
     seed: int,
     watch: Watch,
-) -> MixedComponents:
+) -> tuple[IncompleteGaussianMixture, MixedComponents]:
     """Fit the mixture that was given, or with "auto" one that is chosen for the table.
 
     Networks have few diagonal components, unless there are many columns, as those of a
     signal, and the likelihood of a fifth of the rows shows plainly that these depend on
-    each other. ``sizes`` are the numbers of categories.
+    each other. ``sizes`` are the numbers of categories. Returns the mixture that was
+    chosen, unfitted, with its components.
     """
     if isinstance(density, IncompleteGaussianMixture):
-        return _fit(clone(density), encoded, sizes, seed, watch)
+        given = clone(density)
+        return given, _fit(given, encoded, sizes, seed, watch)
     n_numbers = encoded.shape[1] - sum(sizes)
     shuffled = np.random.RandomState(seed).permutation(len(encoded))[:_ROWS_TO_CHOOSE]
     n_valid = len(shuffled) // 5
@@ -125,21 +127,21 @@ def fit_density(
         gains = [float(np.median(score - scores[0])) for score in scores]
         gains[0] += _MARGIN
         best = int(np.argmax(gains))
-        if watch.is_over:
-            return found[best]
         chosen = mixtures[best]
+        if watch.is_over:
+            return chosen, found[best]
     factor = chosen.covariance_type == "factor"
     some = some_rows(encoded, seed, _MOST_ROWS_OF_FACTORS if factor else _MOST_ROWS)
-    return _fit(chosen, some, sizes, seed, watch)
+    return chosen, _fit(chosen, some, sizes, seed, watch)
 
 
 def fit_classes(
     encoded: np.ndarray, sizes: Sequence[int], seed: int, watch: Watch
-) -> MixedComponents:
+) -> tuple[IncompleteGaussianMixture, MixedComponents]:
     """Fit latent classes to a table of categories and bins alone."""
     n_classes = _few_enough(RECIPE.classes, len(encoded), encoded)
     mixture = IncompleteGaussianMixture(n_classes, max_iter=50)
-    return _fit(mixture, encoded, sizes, seed, watch)
+    return mixture, _fit(mixture, encoded, sizes, seed, watch)
 
 
 def build_density(

@@ -109,6 +109,27 @@ class TableEncoder:
         encoder.scaling = scaling_from_state(state["scaling"], encoder.n_numeric)
         return encoder
 
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Sequence[Column],
+        numbers: np.ndarray,
+        *,
+        max_categories: int,
+        scale: Method,
+        constant: Sequence[str | int] = (),
+    ) -> Self:
+        """Make an encoder of columns that were described elsewhere.
+
+        ``numbers`` are values, in any number of rows, whose quantiles are those of the
+        numeric columns; ``constant`` are the columns with one value only.
+        """
+        encoder = cls(max_categories=max_categories, scale=scale)
+        encoder._set_columns(columns)
+        encoder.scaling = fit_scaling(numbers, scale)
+        encoder._warn_of_useless_columns(constant)
+        return encoder
+
     def to_state(self) -> dict[str, Any]:
         """Return the fitted encoder as JSON-able values, without NaN."""
         return {
@@ -154,7 +175,13 @@ class TableEncoder:
         self._set_columns([Column.from_cells(raw, most) for raw in cells])
         numbers = self._numbers(cells)
         self.scaling = fit_scaling(numbers, self.scale)
-        self._warn_of_useless_columns(cells)
+        constant = []
+        for column, raw in zip(self.columns, cells, strict=True):
+            seen = raw.values[raw.observed]
+            # Zero and False are indicators of something rare, borders of images.
+            if len(raw.values) > 1 and len(seen) and (seen == seen[0]).all():
+                constant += [column.name] if column.kind == "date" or seen[0] else []
+        self._warn_of_useless_columns(constant)
         return self._encode(numbers, cells)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -247,8 +274,8 @@ class TableEncoder:
                 group[seen, codes[seen]] = 1.0
         return encoded
 
-    def _warn_of_useless_columns(self, cells: list[RawColumn]) -> None:
-        """Name the columns without a value, or with one value only."""
+    def _warn_of_useless_columns(self, constant: Sequence[str | int]) -> None:
+        """Name the columns without a value, and those with one value only."""
         empty = [column.name for column in self.columns if column.empty]
         if empty:
             msg = (
@@ -256,17 +283,11 @@ class TableEncoder:
                 f"count as missing in every row, also where later data have values."
             )
             warn_user(msg)
-        constant = []
-        for column, raw in zip(self.columns, cells, strict=True):
-            seen = raw.values[raw.observed]
-            # Zero and False are indicators of something rare, borders of images.
-            if len(raw.values) > 1 and len(seen) and (seen == seen[0]).all():
-                constant += [column.name] if column.kind == "date" or seen[0] else []
         if constant:
             msg = (
-                f"Got columns with one value only: {constant}. They are kept as they "
-                f"are, but nothing can be learned from them, unless from where they "
-                f"are missing."
+                f"Got columns with one value only: {list(constant)}. They are kept as "
+                f"they are, but nothing can be learned from them, unless from where "
+                f"they are missing."
             )
             warn_user(msg)
 

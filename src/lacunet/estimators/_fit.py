@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacunet._remember import remembering
+from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._densities import (
     DTYPE,
     Watch,
@@ -25,14 +26,18 @@ from lacunet.estimators._sampling import deal_folds, find_copies, hide
 from lacunet.estimators._saving import CheckpointFile
 from lacunet.estimators._views import (
     NUMBERS_AT_ONCE,
+    Bins,
     BodyShape,
+    Histogram,
     View,
     ViewEnsemble,
     find_bins,
+    find_grid,
+    put_in_bins,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import FactorComponents
-from lacunet.nn import ExpectedBins, ExpectedLinear, NetworkEnsemble
+from lacunet.functional import FactorComponents, MixedComponents
+from lacunet.nn import ExpectedBins, ExpectedLinear, RowGenerator
 from lacunet.training import AdamW, Epoch, Plan, train
 
 # Of the networks' learning rate: EM has put the density near to where it belongs.
@@ -101,6 +106,15 @@ class Samples:
     targets: np.ndarray  # (rows,) indices of classes, or (rows, outputs)
     weights: np.ndarray  # (rows,)
 
+    @property
+    def outputs(self) -> np.ndarray:
+        """Targets as numbers, (rows, outputs), classes one-hot: bins depend on them."""
+        if self.targets.dtype.kind == "i":
+            n_classes = int(self.targets.max(initial=0)) + 1
+            return np.asarray(np.eye(n_classes)[self.targets])
+        # A missing target is put at the mean, where it moves no edge.
+        return np.asarray(np.nan_to_num(self.targets))
+
     def __getitem__(self, rows: np.ndarray) -> "Samples":
         """Return some rows."""
         return Samples(self.x[rows], self.targets[rows], self.weights[rows])
@@ -158,13 +172,28 @@ def undisturbed() -> Iterator[None]:
 # --- the views
 
 
+# Given a mixture, its components fitted to some rows, and the bins that numbers are put
+# in (None for numbers as they are), it returns components that fit all rows.
+Refine = Callable[
+    [IncompleteGaussianMixture, MixedComponents, Sequence[Bins] | None], MixedComponents
+]
+
+
 def build_views(
-    setting: Setting, samples: Samples, unlabelled: np.ndarray, watch: Watch
+    setting: Setting,
+    samples: Samples,
+    unlabelled: np.ndarray,
+    watch: Watch,
+    *,
+    bins: Sequence[Bins] | None = None,
+    refine: Refine | None = None,
 ) -> ViewEnsemble:
     """Fit the densities of all views, and put networks behind them.
 
     With ``density="auto"`` there are two views, if there are networks for both: numbers
-    as they are, under Gaussians, and numbers in bins, under latent classes.
+    as they are, under Gaussians, and numbers in bins, under latent classes. Where the
+    rows are but some of those to be fitted, ``bins`` are of all of them, and ``refine``
+    takes all of them into the densities.
     """
     parameters, body = setting.parameters, setting.body
     generator = torch.Generator().manual_seed(setting.seeds(0))
@@ -178,9 +207,11 @@ def build_views(
     two = auto and setting.n_numeric > 0 and body.normalise is None
     n_second = n_networks // 2 if two else 0
 
-    components = fit_density(
+    mixture, components = fit_density(
         parameters["density"], rows, setting.sizes, setting.seeds(1), watch
     )
+    if refine is not None:
+        components = refine(mixture, components, None)
     trainable: bool | tuple[str, ...] = parameters["train_density"]
     if trainable and auto and isinstance(components.gaussian, FactorComponents):
         # The gradients of the factors take half of a step, and EM has learned them.
@@ -196,42 +227,28 @@ def build_views(
             first.weight.mul_(math.sqrt(first.in_features / n_columns))
     views = [View(networks)]
     if n_second:
-        bins = _build_bins(setting, samples, rows, n_second, generator, watch)
-        views.append(View(bins))
+        if bins is None:
+            numbers = samples.x[:, : setting.n_numeric]
+            outputs = samples.outputs
+            bins = find_bins(
+                [
+                    Histogram.of_column(x, outputs, find_grid(x[~np.isnan(x)]))
+                    for x in numbers.T
+                ]
+            )
+        seed = setting.seeds(2)
+        some = put_in_bins(some_rows(rows, seed, RECIPE.rows_of_classes), bins)
+        n_edges = tuple(len(column.edges) for column in bins)
+        sizes = (*(n + 1 for n in n_edges), *setting.sizes)
+        mixture, components = fit_classes(some, sizes, seed, watch)
+        if refine is not None:
+            components = refine(mixture, components, bins)
+        density = build_density(components, gamma=gamma, trainable=False)
+        networks = body.build_over(density, n_second, generator, n_edges)
+        assert isinstance(networks.first, ExpectedBins)
+        networks.first.set_bins(*([*column] for column in zip(*bins, strict=True)))
+        views.append(View(networks))
     return ViewEnsemble(views).to(setting.device)
-
-
-def _build_bins(
-    setting: Setting,
-    samples: Samples,
-    rows: np.ndarray,
-    n_networks: int,
-    generator: torch.Generator,
-    watch: Watch,
-) -> NetworkEnsemble:
-    """Find bins, fit latent classes to them, and put networks behind these."""
-    targets = samples.targets
-    if targets.dtype.kind == "i":
-        targets = np.eye(int(targets.max(initial=0)) + 1)[targets]
-    # A missing target is put at the mean, where it moves no edge.
-    bins = find_bins(samples.x[:, : setting.n_numeric], np.nan_to_num(targets))
-    some = some_rows(rows, setting.seeds(2), RECIPE.rows_of_classes)
-    n_edges = tuple(len(column.edges) for column in bins)
-    sizes = (*(n + 1 for n in n_edges), *setting.sizes)
-    one_hot = []
-    for x, (edges, centres) in zip(some.T, bins, strict=False):
-        places = np.searchsorted(edges, x).clip(max=len(edges))  # NaN is put last
-        known = np.eye(len(centres))[places]
-        one_hot.append(np.where(np.isnan(x)[:, None], np.nan, known))
-    seen = np.hstack([*one_hot, some[:, setting.n_numeric :]])
-    components = fit_classes(seen, sizes, setting.seeds(2), watch)
-    density = build_density(
-        components, gamma=setting.parameters["gamma"], trainable=False
-    )
-    networks = setting.body.build_over(density, n_networks, generator, n_edges)
-    assert isinstance(networks.first, ExpectedBins)
-    networks.first.set_bins(*([*column] for column in zip(*bins, strict=True)))
-    return networks
 
 
 # --- their training
@@ -275,6 +292,30 @@ def fit_views(
     module.view_weights.copy_(torch.tensor(task.choose_view_weights()))
     module.eval()
     return history
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are trained on at once, here and perhaps in other processes."""
+
+    x: Tensor
+    targets: Tensor
+    weights: Tensor
+    folds: Tensor
+    generator: RowGenerator  # of what is drawn for them
+    n_rows: int  # in all processes
+
+    def __len__(self) -> int:
+        """Return the number of rows, in all processes."""
+        return self.n_rows
+
+
+class Whole(NamedTuple):
+    """What is known of all rows of training, where they are not in memory."""
+
+    n_rows: int
+    fold_weights: Tensor  # (folds,), summed over the rows of each
+    cells_a_row: float  # observed ones, in the mean
 
 
 class Folds(NamedTuple):
@@ -369,7 +410,8 @@ class NetworkTask:
     """Train each network on the rows of its folds, and validate it on the others.
 
     If there are rows ``valid``, all networks are validated on those instead. Rows
-    ``unlabelled`` are for the density alone.
+    ``unlabelled`` are for the density alone. If there is a ``whole``, ``rows`` are some
+    of its rows, which networks are validated on; they are trained on batches given.
     """
 
     def __init__(
@@ -386,9 +428,10 @@ class NetworkTask:
         image_shape: tuple[int, int] | None = None,
         density_loss_weight: float = 0.0,
         unlabelled: Tensor,
+        whole: Whole | None = None,
     ) -> None:
         self.parts: Sequence[nn.Module] = list(module)
-        self.n_rows = len(rows.x)
+        self.n_rows = len(rows.x) if whole is None else whole.n_rows
         self._rows = rows
         self._folds = folds
         self._valid = valid
@@ -406,6 +449,14 @@ class NetworkTask:
             (rows.weights * ~folds.validation_rows(view)).mean(1).clamp_min(1e-6)
             for view in module
         ]
+        self._cells_a_row: float | None = None
+        if whole is not None:
+            trained = (whole.fold_weights.sum() - whole.fold_weights) / whole.n_rows
+            self._mean_weights = [
+                trained[torch.arange(view.networks.n_networks) % folds.n].to(rows.x)
+                for view in module
+            ]
+            self._cells_a_row = whole.cells_a_row
         columns, places = np.unique(sources.cpu().numpy(), return_index=True)
         self._places = places[columns >= 0]  # of one input of each column
 
@@ -414,34 +465,54 @@ class NetworkTask:
         assert isinstance(view, View)
         return view
 
-    def loss(self, part: int, rows: Tensor, generator: torch.Generator) -> Tensor:
+    def loss(
+        self, part: int, rows: Tensor | Batch, generator: torch.Generator
+    ) -> Tensor:
         """Return the mean over networks of the loss of their training rows."""
         view = self._view(part)
-        rows = rows.to(self._rows.x.device)
-        x, targets, weights = (tensor[rows] for tensor in self._rows)
-        seen = hide(x, generator, rate=self._rates[part], **self._hidden)
-        outputs = view(seen, generator)
-        losses = self._criterion.losses(outputs, targets)  # (networks, batch)
-        folds = self._folds._replace(of_row=self._folds.of_row[rows])
-        of_networks = weights * ~folds.validation_rows(view)
+        if isinstance(rows, Batch):
+            batch = rows
+        else:
+            here = rows.to(self._rows.x.device)
+            x, targets, weights = (tensor[here] for tensor in self._rows)
+            folds = self._folds.of_row[here]
+            batch = Batch(x, targets, weights, folds, generator, len(rows))
+        seen = self._hide(part, batch)
+        outputs = view(seen, batch.generator)
+        losses = self._criterion.losses(outputs, batch.targets)  # (networks, batch)
+        validating = self._folds._replace(of_row=batch.folds).validation_rows(view)
+        of_networks = batch.weights * ~validating
         # By the weight that a batch has on average, not by its own: a batch of light
         # rows counts less than one of heavy rows.
-        totals = len(rows) * self._mean_weights[part]
+        totals = batch.n_rows * self._mean_weights[part]
         means = (losses * of_networks).sum(1) / totals
-        return means.mean() + self._density_loss(view, x, generator)
+        return means.mean() + self._density_loss(view, batch)
 
-    def _density_loss(
-        self, view: View, x: Tensor, generator: torch.Generator
-    ) -> Tensor:
+    def _hide(self, part: int, batch: Batch) -> Tensor:
+        """Hide cells of a batch, of each generator's rows by its own draws."""
+        rate, source = self._rates[part], batch.generator
+        if isinstance(source, torch.Generator):
+            return hide(batch.x, source, rate=rate, **self._hidden)
+        blocks = batch.x.split([n_rows for _, n_rows in source])
+        seen = [
+            hide(block, generator, rate=rate, **self._hidden)
+            for (generator, _), block in zip(source, blocks, strict=True)
+        ]
+        return torch.cat(seen)
+
+    def _density_loss(self, view: View, batch: Batch) -> Tensor:
         """Return the weighted negative log likelihood of a cell."""
-        weight = self._density_loss_weight
+        weight, x, more = self._density_loss_weight, batch.x, self._unlabelled
         if weight == 0.0 or not any(p.requires_grad for p in view.density.parameters()):
             return x.new_zeros(())
-        more = self._unlabelled
         if len(more):
-            drawn = torch.randint(len(more), (len(x),), generator=generator)
+            assert isinstance(batch.generator, torch.Generator)
+            drawn = torch.randint(len(more), (len(x),), generator=batch.generator)
             x = torch.cat((x, more[drawn.to(x.device)]))
-        n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
+        if self._cells_a_row is None:
+            n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
+        else:  # other processes have rows of this batch, too
+            n_cells = x.new_tensor(batch.n_rows * self._cells_a_row)
         return -weight * view.density.log_prob(x).sum() / n_cells
 
     def validate(self, part: int) -> float:

@@ -24,6 +24,7 @@ from lacunet.nn import (
     LinearEnsemble,
     NetworkEnsemble,
     PartlyLinear,
+    RowGenerator,
 )
 
 # Of the rows that networks take at once, where nothing is learned from them.
@@ -242,7 +243,7 @@ class View(nn.Module):
         """About how many numbers a row becomes on its way."""
         return self.shape.numbers_a_row(max(self.networks.hidden_sizes))
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, x: Tensor, generator: RowGenerator | None = None) -> Tensor:
         """Return the outputs of every network, (networks, batch, out)."""
         out: Tensor = self.networks(x, generator)
         return out
@@ -311,47 +312,76 @@ class Bins(NamedTuple):
     centres: np.ndarray
 
 
-def find_bins(numbers: np.ndarray, targets: np.ndarray) -> list[Bins]:
-    """Find bins of each column of (rows, columns), NaN where a value is missing.
+class Histogram(NamedTuple):
+    """What bins of a column are found from; it adds up over the blocks of a table."""
 
-    Everything is found from a histogram of each column: counts, sums of its values and
-    of the ``targets`` (rows, outputs), which add up over the blocks of a large table.
-    A number of few values has a bin for each of them.
-    """
-    n_columns = max(1, numbers.shape[1])
-    # Wide tables have fewer bins a column: a network's time is that of all its inputs.
-    fraction = min(1.0, RECIPE.most_bins / (n_columns * RECIPE.bins_of_column))
-    return [_column_bins(column, targets, fraction) for column in numbers.T]
+    grid: np.ndarray  # edges between fine bins
+    counts: np.ndarray  # of the observed values in each of them, one more
+    totals: np.ndarray  # of these values
+    sums: np.ndarray  # of the targets, (fine bins, outputs)
+
+    @classmethod
+    def of_column(
+        cls, column: np.ndarray, targets: np.ndarray, grid: np.ndarray
+    ) -> Self:
+        """Count a column (rows,), NaN where missing, and sum up (rows, outputs)."""
+        observed = ~np.isnan(column)
+        values = column[observed]
+        bin_of, n = np.searchsorted(grid, values), len(grid) + 1
+        sums = [np.bincount(bin_of, y, minlength=n) for y in targets[observed].T]
+        counts = np.bincount(bin_of, minlength=n)
+        totals = np.bincount(bin_of, values, minlength=n)
+        return cls(grid, counts, totals, np.stack(sums, axis=1))
+
+    def __add__(self, other: Any) -> "Histogram":
+        """Add up two histograms over the same grid."""
+        pairs = zip(self[1:], other[1:], strict=True)
+        return Histogram(self.grid, *(one + two for one, two in pairs))
 
 
-def _column_bins(column: np.ndarray, targets: np.ndarray, fraction: float) -> Bins:
-    observed = ~np.isnan(column)
-    values, targets = column[observed], targets[observed]
+def find_grid(values: np.ndarray) -> np.ndarray:
+    """Return edges near the quantiles of observed values, for a histogram of them."""
     if not len(values):
-        return Bins(np.empty(0), np.zeros(1))
+        return np.empty(0)
     ends = np.unique(np.quantile(values, np.linspace(0, 1, RECIPE.histogram + 1)[1:-1]))
     # Midway between neighbours, so that rounding puts no value on the other side.
     distinct = np.unique(values)
-    above = np.searchsorted(distinct, ends, side="right").clip(1, len(distinct) - 1)
-    grid = np.unique((distinct[above - 1] + distinct[above]) / 2)
     if len(distinct) == 1:
-        grid = np.empty(0)
-    bin_of = np.searchsorted(grid, values)
-    counts = np.bincount(bin_of, minlength=len(grid) + 1)
-    sums = np.stack(
-        [np.bincount(bin_of, y, minlength=len(counts)) for y in targets.T], axis=1
-    )
-    if len(counts) > RECIPE.few_values:
-        n_leaves = max(2, round(fraction * RECIPE.leaves))
-        n_quantiles = max(2, round(fraction * RECIPE.quantiles))
-        ranks = np.linspace(0, 1, n_quantiles + 1)[1:-1]
-        even = np.searchsorted(counts.cumsum(), ranks * len(values))
-        cuts = np.union1d(_grow(counts, sums, n_leaves), even.clip(max=len(grid) - 1))
-        grid = grid[cuts.astype(np.intp)]
-        bin_of = np.searchsorted(grid, values)
-        counts = np.bincount(bin_of, minlength=len(grid) + 1)
-    totals = np.bincount(bin_of, values, minlength=len(counts))
-    return Bins(grid, totals / np.maximum(counts, 1))
+        return np.empty(0)
+    above = np.searchsorted(distinct, ends, side="right").clip(1, len(distinct) - 1)
+    return np.unique((distinct[above - 1] + distinct[above]) / 2)
+
+
+def find_bins(histograms: Sequence[Histogram]) -> list[Bins]:
+    """Find bins of each column from its histogram, where the targets change.
+
+    A number of few values has a bin for each of them.
+    """
+    # Wide tables have fewer bins a column: a network's time is that of all its inputs.
+    n_bins = max(1, len(histograms)) * RECIPE.bins_of_column
+    fraction = min(1.0, RECIPE.most_bins / n_bins)
+    n_leaves = max(2, round(fraction * RECIPE.leaves))
+    ranks = np.linspace(0, 1, max(2, round(fraction * RECIPE.quantiles)) + 1)[1:-1]
+    found = []
+    for grid, counts, totals, sums in histograms:
+        if len(counts) > RECIPE.few_values:
+            even = np.searchsorted(counts.cumsum(), ranks * counts.sum())
+            even = even.clip(max=len(grid) - 1)
+            cuts = np.union1d(_grow(counts, sums, n_leaves), even).astype(np.intp)
+            grid, starts = grid[cuts], np.concatenate([[0], cuts + 1])
+            counts, totals = (np.add.reduceat(x, starts) for x in (counts, totals))
+        found.append(Bins(grid, totals / np.maximum(counts, 1)))
+    return found
+
+
+def put_in_bins(x: np.ndarray, bins: Sequence[Bins]) -> np.ndarray:
+    """Make one-hot columns of the numbers of encoded rows, which come first."""
+    one_hot = []
+    for column, (edges, centres) in zip(x.T, bins, strict=False):
+        places = np.searchsorted(edges, column).clip(max=len(edges))  # NaN is put last
+        known = np.eye(len(centres))[places]
+        one_hot.append(np.where(np.isnan(column)[:, None], np.nan, known))
+    return np.hstack([*one_hot, x[:, len(bins) :]])
 
 
 def _grow(counts: np.ndarray, sums: np.ndarray, n_leaves: int) -> np.ndarray:

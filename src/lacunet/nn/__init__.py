@@ -1,7 +1,7 @@
 """Torch layers that take NaN, and the adaptation of whole models to them."""
 
 # For other rooms, beside what is public: ActivationLike, LinearEnsemble,
-# NetworkEnsemble, PartlyLinear and PRUNE.
+# NetworkEnsemble, PartlyLinear, PRUNE and RowGenerator.
 from lacunet.nn._activation import ActivationLike as ActivationLike
 from lacunet.nn._activation import ExpectedActivation
 from lacunet.nn._activation import PartlyLinear as PartlyLinear
@@ -10,6 +10,7 @@ from lacunet.nn._bins import ExpectedBins
 from lacunet.nn._conv import ExpectedConv1d, ExpectedConv2d
 from lacunet.nn._ensemble import LinearEnsemble as LinearEnsemble
 from lacunet.nn._ensemble import NetworkEnsemble as NetworkEnsemble
+from lacunet.nn._ensemble import RowGenerator as RowGenerator
 from lacunet.nn._expected import PRUNE as PRUNE
 from lacunet.nn._linear import ExpectedLinear
 from lacunet.nn._rbf import ExpectedRBF

@@ -14,6 +14,9 @@ _SIGMOID_DEVIATION = 0.208
 _DEEP = 4
 _RECTIFIERS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU)
 
+# A source of random numbers for all rows, or several for so many rows each.
+RowGenerator = torch.Generator | Sequence[tuple[torch.Generator, int]]
+
 
 class LinearEnsemble(nn.Module):
     """A linear layer for each of several networks.
@@ -161,15 +164,16 @@ class NetworkEnsemble(nn.Module):
             elif isinstance(self.activation, _RECTIFIERS) and len(self.layers) >= _DEEP:
                 layer.start_behind_rectifiers()
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, x: Tensor, generator: RowGenerator | None = None) -> Tensor:
         """Return the outputs of every network.
 
-        ``generator`` is the source of what is dropped in training, on the CPU.
+        ``generator`` is the source of what is dropped in training, on the CPU; or there
+        are several, each with the number of consecutive rows that it is for.
         """
         return self.behind(self.first(x), generator)
 
     def behind(
-        self, side_by_side: Tensor, generator: torch.Generator | None = None
+        self, side_by_side: Tensor, generator: RowGenerator | None = None
     ) -> Tensor:
         """Return the outputs of every network for responses of the first layer."""
         response, skip = self._split(side_by_side)
@@ -179,7 +183,7 @@ class NetworkEnsemble(nn.Module):
         return self.out_activation(out if skip is None else out + skip)
 
     def hidden(
-        self, x: Tensor, depth: int, generator: torch.Generator | None = None
+        self, x: Tensor, depth: int, generator: RowGenerator | None = None
     ) -> Tensor:
         """Return the responses of the layer ``depth`` behind the first.
 
@@ -203,13 +207,19 @@ class NetworkEnsemble(nn.Module):
         response = by_network(side_by_side[:, :n_units])
         return response, by_network(skip) if skip.shape[1] else None
 
-    def _drop(self, response: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _drop(self, response: Tensor, generator: RowGenerator | None) -> Tensor:
         if not self.training or self.dropout == 0.0:
             return response
         # The same units of all networks, whose units have nothing in common.
-        drawn = torch.rand(
-            response.shape[1:], generator=generator, dtype=response.dtype
-        )
+        shape, dtype = response.shape[1:], response.dtype
+        if generator is None or isinstance(generator, torch.Generator):
+            drawn = torch.rand(shape, generator=generator, dtype=dtype)
+        else:
+            parts = [
+                torch.rand((n_rows, *shape[1:]), generator=source, dtype=dtype)
+                for source, n_rows in generator
+            ]
+            drawn = torch.cat(parts)
         scale = (drawn >= self.dropout).to(response) / (1.0 - self.dropout)
         return response * scale
 
