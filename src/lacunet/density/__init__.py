@@ -7,6 +7,7 @@ from lacunet.density._incomplete import IncompleteGaussianMixture
 from lacunet.density._incomplete import refine as refine
 from lacunet.density._mixed import MixedMixtureDensity, bin_gaussians
 from lacunet.density._mixed_em import add_expectations as add_expectations
+from lacunet.density._mixed_em import expect_codes as expect_codes
 from lacunet.density._mixed_em import expect_rows as expect_rows
 from lacunet.density._mixed_em import fit_mixed
 from lacunet.density._mixed_em import refine_mixed as refine_mixed

@@ -15,6 +15,7 @@ from lacunet.density._em import (
     BLOCK_BUDGET,
     STEPS,
     EMResult,
+    Stop,
     best_of_starts,
     run_em,
     split_blocks,
@@ -557,6 +558,7 @@ def refine(
     expect: Callable[[GaussianComponents], tuple[float, Any]],
     n_rows: int,
     shift: np.ndarray,
+    stop: Stop | None = None,
 ) -> None:
     """Go on with EM from a fitted mixture, over blocks of rows that are anywhere.
 
@@ -566,6 +568,6 @@ def refine(
     with torch.no_grad(), torch.device("cpu"):
         start = mixture._components(shift)
         step = STEPS[mixture.covariance_type]
-        result = run_em(mixture, step, expect, n_rows, start)
+        result = run_em(mixture, step, expect, n_rows, start, stop=stop)
     mixture._keep_result(result, shift)
     warn_unless_converged(mixture.converged_, mixture.max_iter)

@@ -12,6 +12,7 @@ from torch import Tensor
 from lacunet._validation import check_levels, check_sizes
 from lacunet.density._em import (
     STEPS,
+    DiagStatistics,
     EMResult,
     Expectation,
     Step,
@@ -19,6 +20,7 @@ from lacunet.density._em import (
     best_of_starts,
     combine,
     expect_all,
+    normalise,
     run_em,
     split_blocks,
 )
@@ -173,6 +175,29 @@ def expect_rows(
         blocks = split_blocks(mixture, cells, n_numeric)
         prepared = [step.prepare(block) for block in blocks]
         return expect_all(step, prepared, components)
+
+
+def expect_codes(
+    codes: np.ndarray, components: MixedComponents
+) -> tuple[float, "MixedStatistics"]:
+    """Return the same as ``expect_rows`` for rows of categories alone, by their places.
+
+    ``codes`` (rows, categories) are columns of the one-hot table that ``expect_rows``
+    takes, and its width where a value is missing: there may be many columns, of which a
+    row has few.
+    """
+    width, n_components = sum(components.sizes), len(components.log_weights)
+    index = torch.from_numpy(codes)
+    with torch.no_grad(), torch.device("cpu"):
+        table = torch.zeros(width + 1, n_components, dtype=torch.float64)
+        table[:width] = components.log_probabilities.T
+        evidence = torch.nn.functional.embedding_bag(index, table, mode="sum")
+        total, responsibilities = normalise(components.log_weights + evidence)
+        of_cells = responsibilities.repeat_interleave(index.shape[1], 0)
+        counts = torch.zeros_like(table).index_add_(0, index.flatten(), of_cells)
+        nothing = torch.zeros(n_components, 0, dtype=torch.float64)
+        of_numbers = DiagStatistics(responsibilities.sum(0), nothing, nothing, nothing)
+        return float(total.sum()), MixedStatistics(of_numbers, counts[:width].T)
 
 
 def add_expectations(

@@ -14,6 +14,7 @@ from lacunet.estimators._checks import read_table
 from lacunet.estimators._encoding import Method
 from lacunet.estimators._fit import RECONSTRUCTION
 from lacunet.estimators._saving import AnyPath, check_agreement
+from lacunet.estimators._stream import TableSummary, TargetCode
 from lacunet.estimators._views import BodyShape
 from lacunet.nn import ActivationLike
 
@@ -187,18 +188,25 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         """
         began = self._begin()
         table = read_table(self, X, reset=not self._is_warm)
-        if self.image_shape is not None and np.prod(self.image_shape) != table.shape[1]:
-            msg = (
-                f"Got image_shape={self.image_shape!r} and X with {table.shape[1]} "
-                f"columns, but expected {np.prod(self.image_shape)} of them: one for "
-                f"each pixel, row after row."
-            )
-            raise ValueError(msg)
+        self._check_image(table.shape[1])
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
         return self._fit_networks(
             table, problem, began=began, valid=valid, checkpoint=checkpoint
         )
+
+    def _check_image(self, n_columns: int) -> None:
+        if self.image_shape is not None and np.prod(self.image_shape) != n_columns:
+            msg = (
+                f"Got image_shape={self.image_shape!r} and X with {n_columns} "
+                f"columns, but expected {np.prod(self.image_shape)} of them: one for "
+                f"each pixel, row after row."
+            )
+            raise ValueError(msg)
+
+    def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
+        self._check_image(len(summary.columns))
+        return TargetCode(), Problem(None, np.ones(0), RECONSTRUCTION, None)
 
     def transform(self, X: Any) -> Any:
         """Fill missing values with their reconstruction.

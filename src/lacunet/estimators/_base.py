@@ -2,9 +2,10 @@
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,11 @@ from lacunet._random import torch_generator
 from lacunet._remember import remembering
 from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
-from lacunet.density import MixtureDensity
+from lacunet.density import (
+    IncompleteGaussianMixture,
+    MixtureDensity,
+    refine_mixed,
+)
 from lacunet.estimators._checks import (
     CheckedEstimator,
     check_parameters,
@@ -35,10 +40,12 @@ from lacunet.estimators._encoding import (
 )
 from lacunet.estimators._fit import (
     Criterion,
+    Folds,
     Samples,
     Setting,
     build_views,
     fit_views,
+    make_task,
     to_tensor,
     undisturbed,
 )
@@ -55,13 +62,27 @@ from lacunet.estimators._saving import (
     unpack_parameters,
     write_model,
 )
+from lacunet.estimators._stream import (
+    Blocks,
+    RowCoder,
+    TableSummary,
+    TargetCode,
+    ViewJob,
+    is_of_copies,
+    join_histories,
+)
 from lacunet.estimators._views import (
     NUMBERS_AT_ONCE,
+    Bins,
     BodyShape,
     ViewEnsemble,
     ViewShape,
+    find_bins,
+    find_codes,
+    find_grid,
 )
 from lacunet.exceptions import warn_user
+from lacunet.functional import MixedComponents
 from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
@@ -96,6 +117,20 @@ class DensityEstimator(CheckedEstimator):
             if not warm and (name.endswith("_") or name in _LEARNED):
                 delattr(self, name)
         return began
+
+    def _describe_blocks(self, blocks: Blocks) -> tuple[TableSummary, TableEncoder]:
+        """Return what there is in a table in blocks, and an encoder of it."""
+        self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        self.n_features_in_ = len(blocks.names)
+        summary = blocks.summarise(self.max_categories)
+        encoder = TableEncoder.from_columns(
+            summary.columns,
+            summary.values,
+            max_categories=self.max_categories,
+            scale=self.scale,
+            constant=summary.constant,
+        )
+        return summary, encoder
 
     def impute(self, X: Any) -> Any:
         """Fill missing values with conditional means, categories with their mode.
@@ -412,6 +447,92 @@ class NetworkEstimator(DensityEstimator):
         self.module_ = module
         self.density_ = next(iter(module)).density
         return self
+
+    def _fit_blocks(self, blocks: Blocks) -> None:
+        """Fit to a table in blocks: encoder, densities and networks to all its rows."""
+        self._begin()
+        summary, table = self._describe_blocks(blocks)
+        target, problem = self._target_of(summary)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = blocks.begin(seed)
+        n_folds = max(2, round(1 / self.validation_fraction))
+        nothing = np.empty(0, dtype=np.intp)
+        inputs = InputEncoder(table, nothing)
+        coder = RowCoder(inputs, target, n_folds, self._seed)
+        values = inputs.add_marks(table.scaling.transform(summary.values))
+        grids = [find_grid(column[~np.isnan(column)]) for column in values.T]
+        scan = blocks.scan(coder, grids)
+        sample = scan.sample
+        if is_of_copies(sample, table.width):
+            even = np.full(n_folds, scan.fold_weights.mean())
+            sample = replace(sample, folds=coder.fold(sample.keys))
+            coder, scan = (
+                replace(coder, by_place=True),
+                replace(scan, fold_weights=even),
+            )
+        labelled = sample[sample.labelled]
+        whole = labelled.targets.dtype.kind == "i"
+        marked = choose_marked(
+            self._training_parameters()["indicator"],
+            table,
+            labelled.x,
+            labelled.targets,
+            classes=whole,
+        )
+        self._inputs = InputEncoder(table, marked)
+        self._most_missing = scan.most_missing
+        coder = replace(coder, inputs=self._inputs)
+        x = self._inputs.mark(labelled.x)
+        targets = x if problem.out_features is None else labelled.targets
+        samples = Samples(x, targets, labelled.weights)
+        setting = self._setting(problem, samples, None)
+
+        def refine(
+            mixture: IncompleteGaussianMixture,
+            components: MixedComponents,
+            bins: Sequence[Bins] | None,
+        ) -> MixedComponents:
+            sizes = self._inputs.sizes
+            see = None if bins is None else partial(find_codes, bins=bins, sizes=sizes)
+
+            def expect(components: MixedComponents) -> tuple[float, Any]:
+                return blocks.expect(coder, mixture, components, see)
+
+            result = refine_mixed(
+                mixture, components, expect, scan.n_rows, stop=blocks.watch
+            )
+            return result.components
+
+        with undisturbed():
+            module = build_views(
+                setting,
+                samples,
+                self._inputs.mark(sample[~sample.labelled].x),
+                Watch(),
+                bins=find_bins(scan.histograms) if scan.histograms else None,
+                refine=refine,
+            )
+            self._initialise(module, samples, setting.seeds(5))
+            folds = Folds(torch.as_tensor(labelled.folds), n_folds)
+            jobs = [
+                ViewJob(view, setting, samples, folds, scan, setting.seeds(3) + number)
+                for number, view in enumerate(module)
+            ]
+            trained = blocks.train(coder, jobs)
+            for view, (tensors, _) in zip(module, trained, strict=True):
+                view.load_state_dict(tensors)
+            module.eval()
+            task = make_task(module, setting, samples, folds, None, x[:0], scan.whole)
+            module.view_weights.copy_(torch.tensor(task.choose_view_weights()))
+        self.history_ = join_histories([history for _, history in trained])
+        self.timed_out_ = False
+        self._fitted_body = setting.body
+        self.module_ = module
+        self.density_ = next(iter(module)).density
+
+    def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
+        """Return how targets are encoded, and the problem, without its rows."""
+        raise NotImplementedError
 
     def _encode_training(self, table: Any, problem: Problem) -> Samples:
         """Fit the encoder, and return the rows in canonical order."""

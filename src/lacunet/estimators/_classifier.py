@@ -28,6 +28,7 @@ from lacunet.estimators._saving import (
     pack_array,
     unpack_array,
 )
+from lacunet.estimators._stream import TableSummary, TargetCode
 from lacunet.nn import ActivationLike
 
 
@@ -106,6 +107,15 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
         )
+
+    def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
+        labels = sorted(summary.counts)
+        counts = np.array([summary.counts[label] for label in labels], dtype=float)
+        self.classes_ = find_classes(check_labels(labels), counts)
+        factors = class_factors(self.class_weight, self.classes_, counts)
+        factors = factors / np.average(factors, weights=counts)
+        problem = Problem(None, counts, CLASSIFICATION, len(labels))
+        return TargetCode(tuple(labels), factors), problem
 
     def _pack(self) -> dict[str, Any]:
         return {**super()._pack(), "classes": pack_array(self.classes_)}

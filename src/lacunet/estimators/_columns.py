@@ -212,12 +212,24 @@ class Column:
         counts: Counter[Category] = Counter()
         for cell, count in Counter(seen.tolist()).items():
             counts[category_of(cell)] += count
+        return cls.of_categories(name, counts, max_categories, had_missing=had_missing)
+
+    @classmethod
+    def of_categories(
+        cls,
+        name: str | int,
+        counts: Mapping[Category, int],
+        max_categories: int,
+        *,
+        had_missing: bool,
+    ) -> Self:
+        """Describe a column by how often its categories are there."""
         values = sorted(counts, key=lambda value: (_family(value) is str, value))
         by_frequency = sorted(values, key=lambda value: -counts[value])
         n_kept = len(values) if len(values) <= max_categories else max_categories - 1
         pooled = dict.fromkeys(by_frequency[n_kept:])
         kept = tuple(value for value in values if value not in pooled)
-        return cls(name, raw.kind, had_missing, categories=kept, pooled=tuple(pooled))
+        return cls(name, "category", had_missing, categories=kept, pooled=tuple(pooled))
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:

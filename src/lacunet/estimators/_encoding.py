@@ -370,13 +370,19 @@ class InputEncoder:
         if self.table.scale != "none":
             numbers = encoded[:, : self.n_numeric]
             numbers[:] = clip_numbers(numbers, farthest, smooth=self.smooth)
+        return self.mark(encoded, missing)
+
+    def mark(
+        self, clipped: np.ndarray, missing: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Add the indicators to encoded rows whose numbers are clipped."""
         if not len(self.marked):
-            return encoded
+            return clipped
         if missing is None:
-            missing = np.isnan(encoded[:, self.table.starts])
+            missing = np.isnan(clipped[:, self.table.starts])
         of_marked = missing[:, self.marked]
-        marks = np.stack([~of_marked, of_marked], axis=2).reshape(len(encoded), -1)
-        return np.hstack([encoded, marks])
+        marks = np.stack([~of_marked, of_marked], axis=2).reshape(len(clipped), -1)
+        return np.hstack([clipped, marks], dtype=clipped.dtype)
 
 
 def choose_marked(

@@ -266,23 +266,11 @@ def fit_views(
 ) -> list[Epoch]:
     """Train the networks, and leave them with their best weights."""
     parameters = setting.parameters
-    device = setting.device
-    task = NetworkTask(
-        module,
-        samples.to_rows(device),
-        _make_folds(setting, samples, validate=valid is None),
-        None if valid is None else valid.to_rows(device),
-        setting.criterion,
-        sources=torch.as_tensor(setting.sources, device=device),
-        mask_augmentation=[_hidden_inputs(parameters, view) for view in module],
-        masked_fraction=parameters.get("masked_fraction", 1.0),
-        image_shape=parameters.get("image_shape"),
-        density_loss_weight=parameters["density_loss_weight"],
-        unlabelled=to_tensor(unlabelled, device),
-    )
+    folds = _make_folds(setting, samples, validate=valid is None)
+    task = make_task(module, setting, samples, folds, valid, unlabelled)
     history = train(
         task,
-        [_make_optimiser(parameters, view) for view in module],
+        [make_optimiser(parameters, view) for view in module],
         make_plan(parameters, len(samples.x), anneal=setting.body.skip),
         torch.Generator().manual_seed(setting.seeds(3)),
         store=store,
@@ -292,6 +280,33 @@ def fit_views(
     module.view_weights.copy_(torch.tensor(task.choose_view_weights()))
     module.eval()
     return history
+
+
+def make_task(
+    module: ViewEnsemble,
+    setting: Setting,
+    samples: Samples,
+    folds: "Folds",
+    valid: Samples | None,
+    unlabelled: np.ndarray,
+    whole: "Whole | None" = None,
+) -> "NetworkTask":
+    """Return the task of training views by the parameters of an estimator."""
+    parameters, device = setting.parameters, setting.device
+    return NetworkTask(
+        module,
+        samples.to_rows(device),
+        folds,
+        None if valid is None else valid.to_rows(device),
+        setting.criterion,
+        sources=torch.as_tensor(setting.sources, device=device),
+        mask_augmentation=[_hidden_inputs(parameters, view) for view in module],
+        masked_fraction=parameters.get("masked_fraction", 1.0),
+        image_shape=parameters.get("image_shape"),
+        density_loss_weight=parameters["density_loss_weight"],
+        unlabelled=to_tensor(unlabelled, device),
+        whole=whole,
+    )
 
 
 @dataclass(frozen=True)
@@ -349,7 +364,7 @@ def _make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
     return Folds(torch.as_tensor(folds, device=setting.device), n_folds)
 
 
-def _make_optimiser(parameters: dict[str, Any], view: View) -> AdamW:
+def make_optimiser(parameters: dict[str, Any], view: View) -> AdamW:
     """Train the density at a lower learning rate, without decay: zero means nothing."""
     of_density = [p for p in view.density.parameters() if p.requires_grad]
     known = {id(parameter) for parameter in view.density.parameters()}

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,9 @@ from lacunet.density import (
     IncompleteGaussianMixture,
     MixtureDensity,
     fit_mixed,
+    refine_mixed,
 )
+from lacunet.density import refine as refine_mixture
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_table
 from lacunet.estimators._densities import DTYPE, build_density, some_rows
@@ -34,6 +37,7 @@ from lacunet.estimators._encoding import (
 from lacunet.estimators._fit import to_tensor
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
+from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
 from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
 
@@ -67,6 +71,10 @@ class Limits(NamedTuple):
     high: np.ndarray
     whole: np.ndarray  # whether all are whole numbers, bool
 
+
+# Given a mixture, its components (None if it is fitted itself) and whether numbers are
+# mapped to quantiles, it goes on with EM over all rows, and returns components.
+Refine = Callable[[IncompleteGaussianMixture, Any, bool], Any]
 
 # The cheap ones first: a time limit cuts the others.
 _CANDIDATES = (
@@ -223,6 +231,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._fit_mixtures(rows, seed, began)
+        return self
+
+    def _fit_mixtures(
+        self, rows: np.ndarray, seed: int, began: float, refine: Refine | None = None
+    ) -> None:
+        """Fit the mixture that was given to encoded rows, or several of "auto"."""
         if isinstance(self.density, IncompleteGaussianMixture):
             given = clone(self.density)
             if given.random_state is None:
@@ -235,14 +250,52 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         for candidate, mixture, _ in found:
             if self._is_over(began, len(self.densities_)):
                 break
-            density = self._fit_mixture(candidate, mixture, rows)
+            density = self._fit_mixture(candidate, mixture, rows, refine)
             self.densities_.append(density.to(find_device(self.device)))
         self.density_ = self.densities_[0]
         kept = found[: len(self.densities_)]
         self.on_quantiles_ = np.array([each.candidate.quantiles for each in kept])
         self.weights_ = np.array([each.weights for each in kept])
         self.weights_ /= self.weights_.sum(0)
-        return self
+
+    def _fit_blocks(self, blocks: Blocks) -> None:
+        """Fit to a table in blocks: weights to a sample, mixtures to all rows."""
+        self._begin()
+        summary, encoder = self._describe_blocks(blocks)
+        nothing = np.empty(0, dtype=np.intp)
+        self._inputs = InputEncoder(encoder, nothing, smooth=False)
+        self.limits_ = Limits(summary.low, summary.high, summary.whole)
+        scaled = encoder.scaling.transform(summary.values)
+        values = self._inputs.add_marks(scaled, farthest=FOR_TABLES)
+        self.quantiles_ = fit_scaling(values[:, : encoder.n_numeric], "quantile")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = blocks.begin(seed)
+        coder = RowCoder(self._inputs, TargetCode(), 1, seed, farthest=FOR_TABLES)
+        scan = blocks.scan(coder, [])
+
+        def refine(
+            mixture: IncompleteGaussianMixture, components: Any, on_quantiles: bool
+        ) -> Any:
+            see = None
+            if on_quantiles:
+                mapping = self.quantiles_.transform
+                see = partial(_map_numbers, mapping, encoder.n_numeric)
+
+            def expect(components: Any) -> tuple[float, Any]:
+                return blocks.expect(coder, mixture, components, see)
+
+            if components is not None:
+                result = refine_mixed(
+                    mixture, components, expect, scan.n_rows, stop=blocks.watch
+                )
+                return result.components
+            refine_mixture(
+                mixture, expect, scan.n_rows, np.zeros(encoder.width), blocks.watch
+            )
+            return None
+
+        rows = scan.sample.x.astype(np.float64)
+        self._fit_mixtures(rows, seed, time.monotonic(), refine)
 
     def transform(self, X: Any) -> Any:
         """Fill missing values with conditional means, categories with their mode.
@@ -338,11 +391,15 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         return (encoded / scale).clip(-_OUTLIER, _OUTLIER), scale
 
     def _fit_mixture(
-        self, candidate: Candidate, mixture: IncompleteGaussianMixture, rows: np.ndarray
+        self,
+        candidate: Candidate,
+        mixture: IncompleteGaussianMixture,
+        rows: np.ndarray,
+        refine: Refine | None = None,
     ) -> MixtureDensity:
         """Fit a mixture, and make a density of it."""
         if candidate.quantiles:
-            rows = self._map_numbers(self.quantiles_.transform, rows)
+            rows = _map_numbers(self.quantiles_.transform, self._inputs.n_numeric, rows)
         with warnings.catch_warnings():
             # Filling is insensitive to the last digits of the likelihood. The encoder
             # has warned of columns without a value.
@@ -350,8 +407,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             warnings.filterwarnings("ignore", "Got (columns|categories) without")
             if self._inputs.sizes and not candidate.one_hot:
                 components = fit_mixed(mixture, rows, self._inputs.sizes).components
+                if refine is not None:
+                    components = refine(mixture, components, candidate.quantiles)
                 return build_density(components, gamma=self.gamma, trainable=False)
             mixture.fit(rows)
+            if refine is not None:
+                refine(mixture, None, candidate.quantiles)
         return GaussianMixtureDensity.from_estimator(
             mixture, gamma=self.gamma, trainable=False, dtype=DTYPE
         )
@@ -386,7 +447,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """Fill encoded rows with conditional means inside the observed range."""
         means = self._complete(density, on_quantiles, encoded, lambda row: row.mean())
         low, high = self._encoded_limits()
-        return self._map_numbers(lambda numbers: numbers.clip(low, high), means)
+        return _map_numbers(
+            lambda numbers: numbers.clip(low, high), self._inputs.n_numeric, means
+        )
 
     def _complete(
         self,
@@ -397,21 +460,16 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> np.ndarray:
         """Fill encoded rows by a function of their conditional mixtures."""
         if on_quantiles:
-            encoded = self._map_numbers(self.quantiles_.transform, encoded)
+            encoded = _map_numbers(
+                self.quantiles_.transform, self._inputs.n_numeric, encoded
+            )
         x = to_tensor(encoded, next(density.parameters()).device)
         filled: np.ndarray = fill(density.condition(x)).cpu().double().numpy()
         if on_quantiles:
-            filled = self._map_numbers(self.quantiles_.inverse, filled)
+            filled = _map_numbers(
+                self.quantiles_.inverse, self._inputs.n_numeric, filled
+            )
         return filled
-
-    def _map_numbers(
-        self, function: Callable[[np.ndarray], np.ndarray], encoded: np.ndarray
-    ) -> np.ndarray:
-        """Apply a function to the numbers of encoded rows, (*, width)."""
-        mapped = encoded.reshape(-1, encoded.shape[-1]).copy()
-        numbers = mapped[:, : self._inputs.n_numeric]
-        numbers[:] = function(numbers)
-        return mapped.reshape(encoded.shape)
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw inside the observed range, as far as a few attempts succeed."""
@@ -500,6 +558,16 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             on_quantiles=(self.on_quantiles_.shape, (len(shapes),)),
             limits=((*ends.shape, len(whole)), (2, n_numeric, n_numeric)),
         )
+
+
+def _map_numbers(
+    function: Callable[[np.ndarray], np.ndarray], n_numeric: int, encoded: np.ndarray
+) -> np.ndarray:
+    """Apply a function to the numbers of encoded rows, (*, width)."""
+    mapped = encoded.reshape(-1, encoded.shape[-1]).copy()
+    numbers = mapped[:, :n_numeric]
+    numbers[:] = function(numbers)
+    return mapped.reshape(encoded.shape)
 
 
 def _find_limits(encoder: TableEncoder, table: Any) -> Limits:

@@ -21,6 +21,7 @@ from lacunet.estimators._fit import REGRESSION
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import repeat_rows
 from lacunet.estimators._saving import AnyPath, check_agreement
+from lacunet.estimators._stream import TableSummary, TargetCode
 from lacunet.nn import ActivationLike
 
 
@@ -268,6 +269,11 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
         )
+
+    def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
+        assert summary.scale is not None
+        self._flat, self._scale = True, summary.scale
+        return TargetCode(scale=summary.scale), Problem(None, np.ones(0), REGRESSION, 1)
 
     def _pack(self) -> dict[str, Any]:
         scale = [values.tolist() for values in self._scale]

@@ -384,6 +384,27 @@ def put_in_bins(x: np.ndarray, bins: Sequence[Bins]) -> np.ndarray:
     return np.hstack([*one_hot, x[:, len(bins) :]])
 
 
+def find_codes(x: np.ndarray, bins: Sequence[Bins], sizes: Sequence[int]) -> np.ndarray:
+    """Return the places of ones in what ``put_in_bins`` makes, (rows, columns).
+
+    The width of that stands for a missing value. ``sizes`` are those of the categories
+    behind the numbers.
+    """
+    n_bins = [len(column.centres) for column in bins]
+    starts = np.cumsum([0, *n_bins, *sizes])
+    codes = np.empty((len(x), len(n_bins) + len(sizes)), dtype=np.int64)
+    for place, (column, (edges, _)) in enumerate(zip(x.T, bins, strict=False)):
+        found = starts[place] + np.searchsorted(edges, column)
+        codes[:, place] = np.where(np.isnan(column), starts[-1], found)
+    first = len(bins)
+    for place, size in enumerate(sizes, start=len(n_bins)):
+        group = x[:, first : first + size]
+        found = starts[place] + group.argmax(1)
+        codes[:, place] = np.where(np.isnan(group[:, 0]), starts[-1], found)
+        first += size
+    return codes
+
+
 def _grow(counts: np.ndarray, sums: np.ndarray, n_leaves: int) -> np.ndarray:
     """Return where a tree that is grown leaf by leaf cuts a histogram, ascending.
 
