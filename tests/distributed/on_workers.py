@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -96,6 +97,12 @@ def use_ranks(folder):
         (Path(folder) / f"{workers.rank}.txt").write_text(repr(out))
 
 
+def join(address):
+    """Join a Ray that another process started, and leave it."""
+    with open_workers(1, address=address) as workers:
+        assert list(workers.map(power, range(3), 2)) == [0, 1, 4]
+
+
 def open_and_close(folder):
     """Start Ray in several ways and look what is left of it."""
     import ray
@@ -112,7 +119,16 @@ def open_and_close(folder):
     assert not ray.is_initialized()
     assert state() == before
 
-    ray.init("local", num_cpus=1, configure_logging=False, include_dashboard=False)
+    with (
+        pytest.raises(LacunetError, match="nothing answers there"),
+        open_workers(1, address="127.0.0.1:1"),
+    ):
+        pass
+    head = ray.init(
+        "local", num_cpus=1, configure_logging=False, include_dashboard=False
+    )
+    address = head.address_info["gcs_address"]
+    subprocess.run([sys.executable, __file__, "join", address], check=True)
     for _ in range(2):
         with open_workers(1) as workers:
             assert list(workers.map(power, range(3), 2)) == [0, 1, 4]
@@ -145,4 +161,4 @@ def open_and_close(folder):
 
 
 if __name__ == "__main__":
-    {"ranks": use_ranks, "ray": open_and_close}[sys.argv[1]](sys.argv[2])
+    {"ranks": use_ranks, "ray": open_and_close, "join": join}[sys.argv[1]](sys.argv[2])

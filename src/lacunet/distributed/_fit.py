@@ -4,12 +4,13 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from lacunet.estimators import (
     fit_blocks,
     name_owner,
     pack_parameters,
+    read_history,
     scan_rows,
     scramble,
     train_view,
@@ -176,14 +178,22 @@ class Run:
             if folder is None and self._workers and self._address is None:
                 # For a worker that is killed: its training goes on from there.
                 folder = Path(stack.enter_context(TemporaryDirectory())) / "run"
-            journal = Journal(folder, self._owner())
-            pool = open_workers(self._workers, address=self._address)
+            journal = Journal(folder, self._owner())  # refused before Ray starts
+            pool = stack.enter_context(
+                open_workers(self._workers, address=self._address)
+            )
+            if pool.rank:
+                journal = Journal(folder, self._owner(), writes=False)
+            # None goes on before all have seen what is there.
+            all(pool.map(bool, [True] * pool.n))
+            journal.remember("owner", self._owner)
             blocks = ParquetBlocks(
                 self.reader,
-                stack.enter_context(pool),
+                pool,
                 journal,
-                verbose=bool(estimator.verbose),
+                verbose=bool(estimator.verbose) and not pool.rank,
                 skip_bad_files=self._skip,
+                is_remote=self._workers > 0,
             )
             fit_blocks(estimator, blocks)
             self.reader = blocks.reader
@@ -387,9 +397,11 @@ class ParquetBlocks:
         *,
         verbose: bool,
         skip_bad_files: bool,
+        is_remote: bool = False,
     ) -> None:
         self.reader, self._workers, self._journal = reader, workers, journal
         self._skip, self._verbose = skip_bad_files, verbose
+        self._is_remote = is_remote
         self._line = ProgressLine(shown=verbose)
         self._n_expectations = 0
         self._bound = ""
@@ -474,7 +486,46 @@ class ParquetBlocks:
             path = None if folder is None else folder / f"view-{number}.safetensors"
             arguments = (self.reader, coder, job, path, owner, self._verbose)
             calls.append([arguments] * size)
-        return [members[0] for members in self._workers.teams(_train_view, calls)]
+        n_rows = int(jobs[0].scan.n_labelled.sum())
+        with self._show_epochs(n_rows, [team[0][3] for team in calls]):
+            return [members[0] for members in self._workers.teams(_train_view, calls)]
+
+    @contextmanager
+    def _show_epochs(self, n_rows: int, paths: Sequence[Path | None]) -> Iterator[None]:
+        """Show the epochs that workers on Ray have trained, by their checkpoints."""
+        known = [path for path in paths if path is not None]
+        if not self._verbose or not self._is_remote or not known:
+            yield
+            return
+        over = Event()
+
+        def describe() -> str:
+            texts = []
+            for number, path in enumerate(known, start=1):
+                history = read_history(path)
+                text = f"view {number}: starting"
+                if history:
+                    last = history[-1]
+                    rate = n_rows * last.epoch / max(1e-9, last.seconds)
+                    text = (
+                        f"view {number}: epoch {last.epoch}, validation loss "
+                        f"{last.valid_loss:.4f}, {rate:,.0f} rows/s"
+                    )
+                texts.append(text)
+            return f"Training, {self._count_workers()}; {'; '.join(texts)}"
+
+        def watch() -> None:
+            while not over.wait(1.0):
+                self._line.show(describe)
+
+        thread = Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            clear_line()
 
     def _map(
         self, what: str, function: Callable[..., Any], *shared: Any
@@ -491,8 +542,10 @@ class ParquetBlocks:
         clear_line()
 
     def _describe(self, what: str, n_rows: float, rate: float) -> str:
-        workers = show_count(self._workers.n, "worker")
-        if n := self._workers.n_restarts:
-            workers += f" ({n} restarted)"
-        total = self.reader.rows.n_rows
-        return f"{what}: {n_rows:,} of {total:,} rows, {rate:,.0f} rows/s, {workers}"
+        counted = f"{what}: {n_rows:,} of {self.reader.rows.n_rows:,} rows"
+        return f"{counted}, {rate:,.0f} rows/s, {self._count_workers()}"
+
+    def _count_workers(self) -> str:
+        text = show_count(self._workers.n, "worker")
+        n = self._workers.n_restarts
+        return f"{text} ({n} restarted)" if n else text

@@ -23,50 +23,60 @@ _RECORD = "lacunet"
 class Journal:
     """Results of the steps of one fit, each in a file of a folder.
 
+    What is there is found once, at the beginning: where several processes run the same
+    program, each of them takes the same steps, and one of them writes.
+
     Parameters
     ----------
     folder : Path, default=None
         Nothing is kept if there is none.
     owner : str, default=""
         A digest of the data and the parameters: files of others are refused.
+    writes : bool, default=True
+        Whether this process writes.
     """
 
-    def __init__(self, folder: Path | None = None, owner: str = "") -> None:
-        self.folder, self.owner = folder, owner
-        if folder is not None:
-            check_folder(folder, n_bytes=2**20)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                msg = f"Could not make the folder checkpoint={str(folder)!r}: "
-                raise LacunetError(msg + explain(error)) from error
-            others = {path.name for path in folder.iterdir()}
-            if others and "owner.safetensors" not in others:
+    def __init__(
+        self, folder: Path | None = None, owner: str = "", *, writes: bool = True
+    ) -> None:
+        self.folder, self.owner, self._writes = folder, owner, writes
+        self._found: set[str] = set()
+        if folder is None:
+            return
+        if folder.exists():
+            if not folder.is_dir():
+                msg = f"Got checkpoint={str(folder)!r}, a file, but expected a folder."
+                raise LacunetError(msg)
+            self._found = {path.name for path in folder.iterdir()}
+            if self._found and "owner.safetensors" not in self._found:
                 msg = (
                     f"Got checkpoint={str(folder)!r}, a folder with other files, but "
                     f"expected none, an empty one, or the checkpoint of a fit."
                 )
                 raise LacunetError(msg)
-            self.remember("owner", lambda: owner)
+        if writes:
+            check_folder(folder, n_bytes=2**20)
+            folder.mkdir(parents=True, exist_ok=True)
 
     def remember(self, name: str, compute: Callable[[], Result]) -> Result:
         """Return the result of a step, computed now unless it was before."""
         if self.folder is None:
             return compute()
         path = self.folder / f"{name}.safetensors"
-        if path.exists():
+        if path.name in self._found:
             return self._read(path)  # type: ignore[no-any-return]
         result = compute()
-        tensors: dict[str, Tensor] = {}
-        record = {"owner": self.owner, "result": _pack(result, tensors)}
-        data = save(tensors, {_RECORD: json.dumps(record)})
-        try:
-            with temporary_name(path) as temporary:
-                temporary.write_bytes(data)
-                temporary.replace(path)
-        except OSError as error:
-            msg = f"Could not write the checkpoint {path}: {explain(error)}"
-            raise LacunetError(msg) from error
+        if self._writes:
+            tensors: dict[str, Tensor] = {}
+            record = {"owner": self.owner, "result": _pack(result, tensors)}
+            data = save(tensors, {_RECORD: json.dumps(record)})
+            try:
+                with temporary_name(path) as temporary:
+                    temporary.write_bytes(data)
+                    temporary.replace(path)
+            except OSError as error:
+                msg = f"Could not write the checkpoint {path}: {explain(error)}."
+                raise LacunetError(msg) from error
         return result
 
     def _read(self, path: Path) -> Any:

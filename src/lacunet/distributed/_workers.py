@@ -30,6 +30,10 @@ from torch import Tensor, distributed
 
 from lacunet.exceptions import LacunetError
 
+Call = Callable[..., Any]
+Arguments = tuple[Any, ...]
+Calls = Sequence[Sequence[Arguments]]  # the arguments of each member of each team
+
 # How often a worker is started again, and how often a team.
 _MOST_RESTARTS = 5
 # Others may work for days while a rank waits; that a rank is gone is seen by its closed
@@ -114,17 +118,13 @@ class Workers(Protocol):
     n_restarts: int
     rank: int
 
-    def map(
-        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Call, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield ``function(item, *shared)`` in the order of the items.
 
         Only a few items are under way at a time, so that memory stays bounded.
         """
 
-    def teams(
-        self, function: Callable[..., Any], calls: Sequence[Sequence[tuple[Any, ...]]]
-    ) -> list[list[Any]]:
+    def teams(self, function: Call, calls: Calls) -> list[list[Any]]:
         """Return ``function(team, *arguments)`` for every member of every team.
 
         The members of a team run at the same time, each on a worker of its own. If one
@@ -157,7 +157,7 @@ class _WorkerDiedError(LacunetError):
     """Raised when a worker is gone for good, or with its call of a team."""
 
 
-def _check_teams(calls: Sequence[Sequence[tuple[Any, ...]]], n: int) -> None:
+def _check_teams(calls: Calls, n: int) -> None:
     largest = max(map(len, calls), default=0)
     if largest > n:
         msg = (
@@ -175,15 +175,11 @@ class _ThisProcess:
     n_restarts = 0
     rank = 0
 
-    def map(
-        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Call, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         for item in items:
             yield function(item, *shared)
 
-    def teams(
-        self, function: Callable[..., Any], calls: Sequence[Sequence[tuple[Any, ...]]]
-    ) -> list[list[Any]]:
+    def teams(self, function: Call, calls: Calls) -> list[list[Any]]:
         _check_teams(calls, self.n)
         return [
             [function(Team(0, 1), *arguments) for arguments in team] for team in calls
@@ -217,9 +213,7 @@ class _Ranks:
         self.rank = distributed.get_rank(group)
         self.n_restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
-    def map(
-        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Call, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         rest = iter(items)
         while dealt := list(islice(rest, self.n)):
             call = None
@@ -227,9 +221,7 @@ class _Ranks:
                 call = partial(function, dealt[self.rank], *shared)
             yield from self._exchange(call)[: len(dealt)]
 
-    def teams(
-        self, function: Callable[..., Any], calls: Sequence[Sequence[tuple[Any, ...]]]
-    ) -> list[list[Any]]:
+    def teams(self, function: Call, calls: Calls) -> list[list[Any]]:
         _check_teams(calls, self.n)
         results: list[list[Any]] = []
         while len(results) < len(calls):
@@ -275,7 +267,7 @@ class _Ranks:
         return [value for value, _ in outcomes]
 
 
-def _leave_after(function: Callable[..., Any], team: Team, *arguments: Any) -> Any:
+def _leave_after(function: Call, team: Team, *arguments: Any) -> Any:
     """Call as a member; in the end leave, so that nobody waits after an error."""
     try:
         return function(team, *arguments)
@@ -307,9 +299,10 @@ def _connect_ray(n: int, address: str | None) -> Iterator[None]:
             stack.enter_context(
                 patch("ray._private.worker.print_to_stdstream", lambda *_, **__: None)
             )
-            if address is None:
+            if address in (None, "local"):
                 _start_ray(n, stack)
             else:
+                _check_answer(address)
                 stack.callback(ray.shutdown)
                 with _own_sigterm(stack):
                     ray.init(address, log_to_driver=False, configure_logging=False)
@@ -324,6 +317,21 @@ def _connect_ray(n: int, address: str | None) -> Iterator[None]:
                 raise LacunetError(msg)
             time.sleep(0.1)
         yield
+
+
+def _check_answer(address: str) -> None:
+    """Raise an error if nothing listens there: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if "/" in host or not port.isdigit():  # "auto", or an address of another kind
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=30).close()
+    except OSError as error:
+        msg = (
+            f"Got ray_address={address!r}, but expected a Ray that is running: nothing "
+            f"answers there ({error}). Start one with ray start --head."
+        )
+        raise LacunetError(msg) from error
 
 
 def _start_ray(n: int, stack: ExitStack) -> None:
@@ -407,14 +415,15 @@ class _RayWorkers:
         self._pids: list[int | None] = [None] * n
         self.n = n
         self.n_restarts = 0
+        started = [actor.prepare.remote(False) for actor in self._actors]
+        for worker, reference in enumerate(started):
+            self._get(worker, reference)
 
     def close(self) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
 
-    def map(
-        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Call, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         shared_reference = self._ray.put(shared)
         numbered = enumerate(items)
         waiting: deque[tuple[int, Any]] = deque()
@@ -433,9 +442,7 @@ class _RayWorkers:
             for _, reference in waiting:
                 self._ray.cancel(reference)
 
-    def teams(
-        self, function: Callable[..., Any], calls: Sequence[Sequence[tuple[Any, ...]]]
-    ) -> list[list[Any]]:
+    def teams(self, function: Call, calls: Calls) -> list[list[Any]]:
         _check_teams(calls, self.n)
         results: list[list[Any]] = [[None] * len(team) for team in calls]
         waiting = deque(range(len(calls)))
@@ -481,10 +488,7 @@ class _RayWorkers:
         return results
 
     def _start_team(
-        self,
-        function: Callable[..., Any],
-        calls: Sequence[tuple[Any, ...]],
-        members: Sequence[int],
+        self, function: Call, calls: Sequence[Arguments], members: Sequence[int]
     ) -> list[Any]:
         """Start the members; return references to what they will return."""
         # This call waits until a worker that died is there again; that of the team must
@@ -543,9 +547,7 @@ class _Actor:
             loopback = [name for _, name in socket.if_nameindex() if name[:2] == "lo"]
             os.environ["GLOO_SOCKET_IFNAME"] = loopback[0]
 
-    def call(
-        self, function: Callable[..., Any], item: Any, shared: list[Any]
-    ) -> tuple[int, Any]:
+    def call(self, function: Call, item: Any, shared: list[Any]) -> tuple[int, Any]:
         if self._shared[0] != shared[0]:
             self._shared = (shared[0], self._ray.get(shared[0]))
         return os.getpid(), function(item, *self._shared[1])
@@ -559,11 +561,11 @@ class _Actor:
 
     def join(
         self,
-        function: Callable[..., Any],
+        function: Call,
         rank: int,
         size: int,
         place: tuple[str, int] | None,
-        arguments: tuple[Any, ...],
+        arguments: Arguments,
     ) -> tuple[int, Any]:
         """Call as a member of a team."""
         if place is None:

@@ -30,6 +30,7 @@ from lacunet.estimators._saving import CheckpointFile as CheckpointFile
 from lacunet.estimators._saving import check_place, load
 from lacunet.estimators._saving import name_owner as name_owner
 from lacunet.estimators._saving import pack_parameters as pack_parameters
+from lacunet.estimators._saving import read_history as read_history
 from lacunet.estimators._stream import Blocks as Blocks
 from lacunet.estimators._stream import Coded as Coded
 from lacunet.estimators._stream import RowCoder as RowCoder

@@ -22,7 +22,7 @@ from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._checks import OF_PREDICTION, find_device
 from lacunet.estimators._format_1 import upgrade
 from lacunet.exceptions import LacunetError
-from lacunet.training import Tensors
+from lacunet.training import Epoch, Tensors
 
 AnyPath = str | os.PathLike[str]
 
@@ -285,6 +285,17 @@ class CheckpointFile:
             temporary.unlink(missing_ok=True)
             _write_file(temporary, data)
             temporary.replace(target)
+
+
+def read_history(path: AnyPath) -> list[Epoch]:
+    """Return the epochs that a checkpoint has been written after; it may not exist."""
+    target = _target(path)
+    if not target.exists():
+        return []
+    with target.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    record = json.loads(header["__metadata__"][LIBRARY])
+    return [Epoch(*epoch) for epoch in record["history"]]
 
 
 def name_owner(parameters: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> str:
