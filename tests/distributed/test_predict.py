@@ -172,10 +172,10 @@ def test_bad_files_are_named_or_left_out(data, tmp_path, spoil, message, n_writt
 
 
 def test_a_long_list_of_bad_files_is_cut(data, tmp_path):
-    for number in range(6):
-        (data / f"bad{number}.parquet").write_text("text")
+    for number in range(13):
+        (data / f"bad{number:02}.parquet").write_text("text")
     model = small.fitted("regressor", small.frame)
-    with pytest.warns(UserWarning, match=r"6 of 9 files: .*bad2.*; and 3 more\.$"):
+    with pytest.warns(UserWarning, match=r"13 of 16 files: .*bad09.*; and 3 more\.$"):
         distributed.predict(model, data, tmp_path / "out", skip_bad_files=True)
 
 

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -41,7 +42,7 @@ from lacunet.estimators import (
     scramble,
     train_view,
 )
-from lacunet.exceptions import TableError, warn_user
+from lacunet.exceptions import TableError
 
 Fitted = TypeVar("Fitted")
 _MOST_HELD_OUT = 20_000
@@ -216,7 +217,6 @@ class Run:
 
 
 def _check_estimator(estimator: Any, target: str | None) -> None:
-    needed = is_classifier(estimator) or is_regressor(estimator)
     name = type(estimator).__name__
     if not hasattr(estimator, "_fit_blocks") and not isinstance(
         estimator, IncompleteGaussianMixture
@@ -227,6 +227,7 @@ def _check_estimator(estimator: Any, target: str | None) -> None:
             f"IncompleteGaussianMixture."
         )
         raise TypeError(msg)
+    needed = is_classifier(estimator) or is_regressor(estimator)
     if needed != (target is not None):
         expected = "the name of a column" if needed else "None: it has no target"
         msg = f"Got target={target!r} for a {name}, but expected {expected}."
@@ -411,10 +412,7 @@ class ParquetBlocks:
         """Describe all columns, and leave out files that turn out to be bad."""
         bad, summary = self._journal.remember("summary", self._summarise)
         self.reader = self.reader.without(bad)
-        if skipped := self.reader.rows.skipped:
-            shown = [f"{path} ({reason})" for path, reason in skipped.items()]
-            msg = f"Left out {show_count(len(shown), 'file')}: {list_names(shown)}."
-            warn_user(msg)
+        self.reader.rows.warn_skipped()
         if self.reader.target and not summary.counts and not summary.moments.n:
             target = self.reader.target
             msg = f"Got target={target!r}, a column without a value, but expected some."
@@ -447,7 +445,7 @@ class ParquetBlocks:
         """Add up and sample the encoded rows."""
         scans = partial(self._map, "Rows", _scan_group, self.reader, coder, grids)
         found: Scan = self._journal.remember("scan", lambda: reduce(add, scans()))
-        return found
+        return deepcopy(found)  # arrays that come from Ray are read-only
 
     def expect(self, coder: RowCoder, *arguments: Any) -> tuple[float, Any]:
         """Make an E-step over all rows."""

@@ -23,12 +23,13 @@ import pyarrow.types as pt
 
 from lacunet._output import explain
 from lacunet._text import list_names, shorten, show_count
-from lacunet.exceptions import TableError
+from lacunet.exceptions import TableError, warn_user
 
 _ENDINGS = (".parquet", ".parq", ".pq")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://")
 _INDEX = re.compile(r"__index_level_[0-9]+__")  # what pandas calls a nameless index
 _UNITS = ("s", "ms", "us", "ns")
+_MOST_SHOWN = 10  # files that were left out
 _THREADS = 16  # that read footers: it is waiting for the most part
 
 
@@ -202,6 +203,17 @@ class ParquetRows:
         skipped = {**self.skipped, path: reason}
         _check_some(sizes, skipped)
         return replace(self, groups=groups, sizes=sizes, skipped=skipped)
+
+    def warn_skipped(self) -> None:
+        """List the files that were left out, if there are any."""
+        if not self.skipped:
+            return
+        shown = [f"{path}, {reason}" for path, reason in self.skipped.items()]
+        more = len(shown) - _MOST_SHOWN
+        text = "; ".join(shown[:_MOST_SHOWN])
+        text += f"; and {more} more" if more > 0 else ""
+        n_files = show_count(len(shown) + len(self.paths), "file")
+        warn_user(f"Left out {len(shown)} of {n_files}: {text}.")
 
     def refuse(self, group: RowGroup, reason: str) -> BadFileError:
         """Return the error of a row group: "without a value, but expected some"."""

@@ -12,7 +12,7 @@ from lacunet._text import list_names, show_count
 from lacunet.distributed._parquet import BadFileError, ParquetRows
 from lacunet.distributed._workers import open_workers
 from lacunet.estimators import load
-from lacunet.exceptions import TableError, warn_user
+from lacunet.exceptions import TableError
 from lacunet.tables import (
     FileFormat,
     ModelTable,
@@ -26,7 +26,6 @@ from lacunet.tables import (
 )
 
 _BLOCK = 2**14  # rows at a time
-_MOST_SHOWN = 3  # files that were left out, with what is wrong
 _PARQUET = FileFormat("parquet")
 
 
@@ -134,8 +133,7 @@ def predict(
                 msg = f"{found} {n_files} of {n_all} were written to {str(folder)!r}."
                 kind = TableError if isinstance(found, TableError) else OSError
                 raise kind(msg) from found
-    if rows.skipped:
-        _warn_skipped(rows)
+    rows.warn_skipped()
     return n_rows
 
 
@@ -216,11 +214,3 @@ def _explain(path: str, rows: ParquetRows, error: TableError) -> BadFileError:
     except BadFileError as found:
         return found
     return BadFileError(path, f"which can't be predicted ({str(error).rstrip('.')})")
-
-
-def _warn_skipped(rows: ParquetRows) -> None:
-    shown = [f"{path}, {reason}" for path, reason in rows.skipped.items()]
-    more = len(shown) - _MOST_SHOWN
-    text = "; ".join(shown[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-    n_files = show_count(len(rows.skipped) + len(rows.paths), "file")
-    warn_user(f"Left out {len(rows.skipped)} of {n_files}: {text}.")

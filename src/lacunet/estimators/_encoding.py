@@ -381,7 +381,8 @@ class InputEncoder:
         if missing is None:
             missing = np.isnan(clipped[:, self.table.starts])
         of_marked = missing[:, self.marked]
-        marks = np.stack([~of_marked, of_marked], axis=2).reshape(len(clipped), -1)
+        marks = np.stack([~of_marked, of_marked], axis=2)
+        marks = marks.reshape(len(clipped), 2 * len(self.marked))
         return np.hstack([clipped, marks], dtype=clipped.dtype)
 
 
