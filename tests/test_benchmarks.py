@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+from lacunet import LacunetClassifier
 from lacunet.density import GaussianMixtureDensity, IncompleteGaussianMixture
 from lacunet.nn import ExpectedConv2d, ExpectedLinear
 
@@ -224,3 +225,17 @@ def test_scores_are_measured_once_and_summarised(tables, capsys):
     assert "Mean R2 of 1 sets, 1 seeds" in printed
     main([*argv, "--again", "prior"])
     assert len(out.read_text().splitlines()) == len(lines) + 2 * 4
+
+
+def test_the_bytes_of_a_step_are_those_of_all_gradients():
+    rng = np.random.RandomState(0)
+    X = rng.randn(200, 4)
+    model = LacunetClassifier(
+        n_networks=4, hidden_layer_sizes=(7, 5), max_epochs=1, random_state=0
+    ).fit(X, (X[:, 0] > 0).astype(int))
+    for view in model.module_:
+        shape = view.shape
+        n_inputs = shape.width + len(shape.n_edges or ())
+        n_numbers = sum(p.numel() for p in view.parameters() if p.requires_grad)
+        found = load("scale").step_bytes(n_inputs, (7, 5), 2, shape.n_networks)
+        assert found == 4 * (n_numbers + 1)

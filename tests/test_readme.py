@@ -1,14 +1,20 @@
 """Run the python blocks of README.md and of the pages in docs, as they are printed.
 
 The blocks of one file share a namespace and run in order. A block is left out when the
-line before it is ``<!-- skip: reason -->``.
+line before it is ``<!-- skip: reason -->``, or ``<!-- needs: package -->`` and there is
+no such package.
 """
 
 import importlib
 import json
+import os
 import re
+import secrets
+import subprocess
+import sys
 import textwrap
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 
@@ -20,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BLOCK = re.compile(
     r"(?P<skip>^[ ]*<!-- skip: \S.*?-->[ ]*\n)?"
+    r"(?:^[ ]*<!-- needs: (?P<needs>\w+) -->[ ]*\n)?"
     r"^(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
@@ -30,7 +37,7 @@ def python_blocks(text):
     return [
         "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(block["code"])
         for block in BLOCK.finditer(text)
-        if not block["skip"]
+        if not block["skip"] and (not block["needs"] or find_spec(block["needs"]))
     ]
 
 
@@ -46,8 +53,18 @@ def pages_with_blocks():
 def test_code_blocks_run_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = python_blocks(page.read_text("utf-8"))
+    text = page.read_text("utf-8")
+    blocks = python_blocks(text)
     assert blocks, f"{page.name} has no python block"
+    if "<!-- needs: ray -->" in text:  # which reads its settings once in a process
+        variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        variables["RAY_USAGE_STATS_ENABLED"] = "0"
+        subprocess.run(
+            [sys.executable, "-c", "".join(blocks)],
+            env=os.environ | variables,
+            check=True,
+        )
+        return
     namespace = {"__name__": "__main__"}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -287,3 +304,23 @@ def test_what_commands_cost_is_what_was_measured():
     for name, row in found["start"].items():
         if name != "measured_with":
             assert f"| {row['cpu_seconds']:.2f} s | {row['ratio']:.2f} |" in text
+
+
+SCALE = ROOT / "docs/scale.md"
+
+
+def test_what_files_of_any_size_cost_is_what_was_measured(capsys):
+    scale = importlib.import_module("benchmarks.scale")
+    out = ROOT / scale.OUT
+    measured = {*result(scale.OUT)} if out.exists() else set()
+    text = SCALE.read_text("utf-8")
+    if measured >= {"bytes", "speed"}:
+        measured.add("scaling")
+    for part in (*scale.PARTS, "scaling"):
+        assert (f"<!-- not measured yet: {part} -->" in text) != (part in measured)
+    printed = printed_by("scale", capsys)
+    assert bool(rows_of(printed)) == bool(measured)
+    assert rows_of(printed) <= table_rows(SCALE)
+    for line in printed.splitlines():
+        if line[:1] not in ("", "#", "|"):
+            assert line in text
