@@ -133,7 +133,9 @@ def test_columns_that_files_lack_are_missing_as_in_a_table(fitted, call, tmp_pat
         (("--keep", "id"), "Got --keep"),
         (("--strict",), "Got --strict"),
         (("--ray-address", "127.0.0.1:1"), "expected --workers"),
-        (("-o", "-", "--workers", 0), "as out/"),
+        (("-o", "-", "--workers", 0), "as -o out/"),
+        (("-o", "out.csv", "--workers", 0), "as -o out/"),
+        (("-o", "out.csv", "--skip-bad-files"), "as -o out/"),
     ],
 )
 def test_predict_refuses_what_a_folder_can_not_have(fitted, call, given, words):

@@ -16,7 +16,12 @@ from lacunet._output import STANDARD, check_folder
 from lacunet.cli._terminal import Terminal
 
 _PARQUET = (".parquet", ".parq", ".pq")
-_TO_PARQUET = """python -c "import pandas; pandas.{}({!r}).to_parquet({!r})\""""
+_READ_BY = {
+    ".xlsx": "read_excel({!r})",
+    ".feather": "read_feather({!r})",
+    ".arrow": "read_feather({!r})",
+    ".jsonl": "read_json({!r}, lines=True)",
+}
 _EXAMPLES = "\n\nExamples\n--------\n"
 
 
@@ -222,13 +227,15 @@ def check_parquet(table: str, option: str) -> None:
     """Refuse other formats, and show how they become Parquet."""
     if table != STANDARD and is_parquet(table):
         return
-    suffix = Path(table).suffix.lower()
-    read = {".xlsx": "read_excel", ".xls": "read_excel", ".feather": "read_feather"}
-    name = "table.csv" if table == STANDARD else table
-    how = _TO_PARQUET.format(
-        read.get(suffix, "read_csv"), name, str(Path(name).with_suffix(".parquet"))
-    )
-    msg = f"Got {option} and {table!r}, but expected Parquet. Convert it: {how}"
+    msg = f"Got {option} and {table!r}, but expected Parquet. "
+    if Path(table).is_file():
+        read = _READ_BY.get(Path(table).suffix.lower(), "read_csv({!r})").format(table)
+        new = str(Path(table).with_suffix(".parquet"))
+        msg += (
+            f'Convert it: python -c "import pandas; pandas.{read}.to_parquet({new!r})"'
+        )
+    else:
+        msg += "Convert it first, as with pandas.read_csv and to_parquet."
     raise click.UsageError(msg)
 
 

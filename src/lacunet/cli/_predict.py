@@ -76,7 +76,10 @@ def predict(
     """
     from lacunet import tables
 
-    if options.is_folder(output, workers) or skip_bad_files:
+    if skip_bad_files and not options.is_folder(output, workers):
+        msg = "Got --skip-bad-files, but expected a folder with it, as -o out/."
+        raise click.UsageError(msg)
+    if options.is_folder(output, workers):
         refused = {"--keep": keep, "--strict": strict}
         for name in (name for name, given in refused.items() if given):
             msg = (
@@ -166,8 +169,11 @@ def _predict_folder(
     force: bool,
 ) -> None:
     """Write a file of predictions for each Parquet file."""
-    if str(output) == STANDARD:
-        msg = "Got no folder for the files of predictions. Name one with -o, as out/."
+    if str(output) == STANDARD or output.suffix in (".csv", ".parquet"):
+        msg = (
+            f"Got -o {output}, but expected a folder for a file of predictions for "
+            f"each file, as -o out/."
+        )
         raise click.UsageError(msg)
     options.check_parquet(table, f"-o {output}")
     from lacunet import distributed, tables
@@ -178,7 +184,8 @@ def _predict_folder(
     rows = distributed.ParquetRows.open(
         table, skip_bad_files=skip_bad_files, columns=schema.names
     )
-    match = tables.match_names(rows.names, schema, table)
+    used = [name for name in rows.names if name not in reading.drop]
+    match = tables.match_names(used, schema, table)
     terminal.warn_names("not in the files, so missing in every row", match.missing)
     advance = terminal.count_rows("predicted", str(output))
     n_rows = distributed.predict_files(
