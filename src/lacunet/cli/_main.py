@@ -49,16 +49,20 @@ class CommandGroup(click.Group):
         return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:
+        signals: list[int] = []
         try:
-            with warnings.catch_warnings(), _signals_end_it():
+            with warnings.catch_warnings(), _signals_end_it(signals):
                 # Without the place in the code that they come from.
                 warnings.showwarning = lambda text, *_, **__: Terminal().warn(str(text))
                 for said in _IN_NOTICES:
                     warnings.filterwarnings("ignore", said)
                 return super().invoke(context)
         except (KeyboardInterrupt, SystemExit) as end:
-            if isinstance(end, SystemExit) and end.code != INTERRUPTED:
-                raise
+            code = end.code if isinstance(end, SystemExit) else INTERRUPTED
+            if signals:  # Ray puts another code in its place
+                code = 128 + signals[0]
+            if code != INTERRUPTED:
+                raise SystemExit(code) from None
             # At a terminal, below its own ^C.
             echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)
             raise SystemExit(INTERRUPTED) from None
@@ -86,16 +90,18 @@ def _describe(error: BaseException) -> str:
 
 
 @contextmanager
-def _signals_end_it() -> Iterator[None]:
+def _signals_end_it(seen: list[int]) -> Iterator[None]:
     """End the command on SIGINT and SIGTERM, after all that is to be cleaned up.
 
     Not by KeyboardInterrupt, after which estimators keep what they have learned so far.
+    The number of a signal is added to ``seen``.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number: int, frame: Any) -> None:
+        seen.append(number)
         raise SystemExit(128 + number)
 
     signals = (signal.SIGINT, signal.SIGTERM)

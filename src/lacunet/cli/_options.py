@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping
@@ -14,6 +15,13 @@ from click import Choice, FloatRange, IntRange
 from lacunet._output import STANDARD, check_folder
 from lacunet.cli._terminal import Terminal
 
+_PARQUET = (".parquet", ".parq", ".pq")
+_READ_BY = {
+    ".xlsx": "read_excel({!r})",
+    ".feather": "read_feather({!r})",
+    ".arrow": "read_feather({!r})",
+    ".jsonl": "read_json({!r}, lines=True)",
+}
 _EXAMPLES = "\n\nExamples\n--------\n"
 
 
@@ -111,6 +119,9 @@ COMMON = [
 def _check_files(terminal: Terminal, values: Mapping[str, Any]) -> None:
     """Check what is read and written, as far as the names of files go."""
     output, report = values.get("output"), values.get("report")
+    if values.get("ray_address") is not None and not values["workers"]:
+        msg = "Got --ray-address, but expected --workers with it, 1 or more."
+        raise click.UsageError(msg)
     if output == STANDARD and terminal.as_json:
         msg = "Got --json and a table on standard output. Name a file with -o."
         raise click.UsageError(msg)
@@ -131,6 +142,8 @@ def _check_files(terminal: Terminal, values: Mapping[str, Any]) -> None:
         msg = f"Got a table {table!r}, but there is no such file."
         raise click.ClickException(msg)
     for path in (output, report):
+        if path == output and "keep" in values and is_folder(path, values["workers"]):
+            continue  # it may have files of other names
         if path is not None and not values.get("draws"):  # which have other names
             check_free(path, force=values.get("force", False))
 
@@ -174,11 +187,56 @@ seed = option("--seed", int, "Seed of the random numbers.", 0)
 force = option("--force", bool, "Replace files that exist already.")
 
 
-def table_output(text: str) -> Callable[..., Any]:
+def is_folder(output: Any, workers: int | None) -> bool:
+    """Return whether an output is a folder of Parquet files."""
+    path = str(output)
+    return workers is not None or path.endswith(("/", os.sep)) or Path(path).is_dir()
+
+
+def table_output(text: str, *, dir_okay: bool = False) -> Callable[..., Any]:
     """Return the option for a table that is written."""
-    path = click.Path(dir_okay=False, allow_dash=True, path_type=str)
+    path = click.Path(dir_okay=dir_okay, allow_dash=True, path_type=str)
     text += "  [default: -, standard output]"
     return option("-o --output", path, text, STANDARD, show_default=False)
+
+
+workers = option(
+    "--workers",
+    IntRange(min=0),
+    "Processes of Ray to read Parquet in pieces; 0 is this process, without Ray.",
+)
+ray_address = option(
+    "--ray-address", str, "A Ray cluster that is running.  [default: a local one]"
+)
+skip_bad_files = option(
+    "--skip-bad-files",
+    bool,
+    "Leave out Parquet files that can't be used, and list them.",
+)
+
+
+def is_parquet(table: str) -> bool:
+    """Return whether a table is Parquet: a file by its first bytes, others by name."""
+    if Path(table).is_file():
+        with Path(table).open("rb") as stream:
+            return table.lower().endswith(_PARQUET) or stream.read(4) == b"PAR1"
+    return Path(table).is_dir() or Path(table).suffix.lower() in ("", *_PARQUET)
+
+
+def check_parquet(table: str, option: str) -> None:
+    """Refuse other formats, and show how they become Parquet."""
+    if table != STANDARD and is_parquet(table):
+        return
+    msg = f"Got {option} and {table!r}, but expected Parquet. "
+    if Path(table).is_file():
+        read = _READ_BY.get(Path(table).suffix.lower(), "read_csv({!r})").format(table)
+        new = str(Path(table).with_suffix(".parquet"))
+        msg += (
+            f'Convert it: python -c "import pandas; pandas.{read}.to_parquet({new!r})"'
+        )
+    else:
+        msg += "Convert it first, as with pandas.read_csv and to_parquet."
+    raise click.UsageError(msg)
 
 
 # By name: the type or all values, and the help, of the options for reading a table.

@@ -1,7 +1,8 @@
 """``lacunet predict``: predictions for the rows of a table."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,13 +26,18 @@ _WARNED = ("outside", "categories", "missing")  # rows may be a selection by val
 @options.command("Predict the rows of a table.")
 @options.model
 @options.table
-@options.table_output("The table to write: CSV, or Parquet by its name.")
+@options.table_output(
+    "The table to write: CSV, or Parquet by its name; or a folder.", dir_okay=True
+)
 @option("--keep", list, "A column of the table to copy in front of the prediction.")
 @option(
     "--strict",
     bool,
     "Refuse a table that lacks columns, or whose rows are not as in training.",
 )
+@options.workers
+@options.ray_address
+@options.skip_bad_files
 @options.force
 def predict(
     terminal: Terminal,
@@ -41,6 +47,9 @@ def predict(
     output: str,
     keep: tuple[str, ...],
     strict: bool,
+    workers: int | None,
+    ray_address: str | None,
+    skip_bad_files: bool,
     force: bool,
 ) -> None:
     """Predict the rows of a table with a model of `lacunet fit`.
@@ -54,7 +63,8 @@ def predict(
     table is read in blocks: it may be larger than memory.
 
     TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
-    Excel; - is standard input.
+    Excel; - is standard input. With Parquet files, -o may be a folder (out/), with a
+    file for each of theirs; --workers are processes that write them.
 
     Examples
     --------
@@ -62,20 +72,39 @@ def predict(
     lacunet predict model new.csv -o out.csv --strict
     lacunet predict model new.parquet -o out.parquet --keep id
     cat new.csv | lacunet predict model - | head
+    lacunet predict model 'new/*.parquet' -o out/ --workers 4
     """
     from lacunet import tables
 
+    if skip_bad_files and not options.is_folder(output, workers):
+        msg = "Got --skip-bad-files, but expected a folder with it, as -o out/."
+        raise click.UsageError(msg)
+    if options.is_folder(output, workers):
+        refused = {"--keep": keep, "--strict": strict}
+        for name in (name for name, given in refused.items() if given):
+            msg = (
+                f"Got {name}, but files in a folder have predictions alone, in the "
+                f"order of the rows. Name a file with -o, without --workers."
+            )
+            raise click.UsageError(msg)
+        where = Path(output)
+        _predict_folder(
+            terminal,
+            model,
+            table,
+            reading,
+            where,
+            workers or 0,
+            ray_address,
+            skip_bad_files,
+            force=force,
+        )
+        return
     known, format = tables.ModelTable.read(model), tables.FileFormat.of_name(output)
     # The table first: it is known within a moment whether it is there.
     with tables.open_table(table, known.options(reading)) as file:
         tables.check_known(keep, file.names, "--keep")
-        fitted = options.load_model(model)
-        if not hasattr(fitted, "predict"):
-            msg = (
-                f"Got {model}, a {type(fitted).__name__}, but expected one that "
-                f"predicts. Fill tables with it: lacunet impute TABLE --model {model}."
-            )
-            raise click.ClickException(msg)
+        fitted = _load(model)
         schema = tables.Schema.of_model(fitted)
         match = file.match(schema)
         terminal.note(*file.list_notices(schema.names))
@@ -114,6 +143,63 @@ def predict(
     terminal.note(f"Predicted {show_count(n_rows, 'row')}.")
     record = {"rows": n_rows, "output": output, **vars(match)}
     terminal.print_json({**record, "changed": changed})
+
+
+def _load(path: str) -> Any:
+    fitted = options.load_model(path)
+    if not hasattr(fitted, "predict"):
+        msg = (
+            f"Got {path}, a {type(fitted).__name__}, but expected one that predicts. "
+            f"Fill tables with it: lacunet impute TABLE --model {path}."
+        )
+        raise click.ClickException(msg)
+    return fitted
+
+
+def _predict_folder(
+    terminal: Terminal,
+    model: str,
+    table: str,
+    reading: "ReadOptions",
+    output: Path,
+    workers: int,
+    ray_address: str | None,
+    skip_bad_files: bool,
+    *,
+    force: bool,
+) -> None:
+    """Write a file of predictions for each Parquet file."""
+    if str(output) == STANDARD or output.suffix in (".csv", ".parquet"):
+        msg = (
+            f"Got -o {output}, but expected a folder for a file of predictions for "
+            f"each file, as -o out/."
+        )
+        raise click.UsageError(msg)
+    options.check_parquet(table, f"-o {output}")
+    from lacunet import distributed, tables
+
+    distributed.check_output(output, force=force)
+    fitted, known = _load(model), tables.ModelTable.read(model)
+    schema = tables.Schema.of_model(fitted)
+    rows = distributed.ParquetRows.open(
+        table, skip_bad_files=skip_bad_files, columns=schema.names
+    )
+    used = [name for name in rows.names if name not in reading.drop]
+    match = tables.match_names(used, schema, table)
+    terminal.warn_names("not in the files, so missing in every row", match.missing)
+    advance = terminal.count_rows("predicted", str(output))
+    n_rows = distributed.predict_files(
+        fitted,
+        known.options(reading),
+        rows,
+        output.absolute(),
+        workers=workers,
+        ray_address=ray_address,
+        skip_bad_files=skip_bad_files,
+        on_rows=advance,
+    )
+    terminal.note(f"Predicted {show_count(n_rows, 'row')}.")
+    terminal.print_json({"rows": n_rows, "output": output, "missing": match.missing})
 
 
 def _warn_changed(

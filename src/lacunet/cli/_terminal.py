@@ -42,6 +42,10 @@ class Terminal:
         for line in () if self.quiet else lines:
             echo(line, err=True)
 
+    def note_step(self, text: str) -> None:
+        """Print what is done next, given in a few words."""
+        self.note(f"{text[:1].upper()}{text[1:]}.")
+
     def warn(self, text: str) -> None:
         """Print a warning, also if quiet."""
         echo(f"Warning: {text}", err=True)

@@ -45,7 +45,9 @@ from lacunet.estimators import (
 from lacunet.exceptions import TableError
 
 Fitted = TypeVar("Fitted")
+# Rows that are drawn of those held out, and of the others; of these, also cells.
 _MOST_HELD_OUT = 20_000
+_MOST_SAMPLED, _MOST_CELLS = 100_000, 2**24
 
 
 def fit(
@@ -133,7 +135,7 @@ LacunetAutoencoder, LacunetImputer or IncompleteGaussianMixture
 class Run:
     """A fit to Parquet files, and rows that were held out of it.
 
-    Parameters are those of ``fit``, and:
+    Parameters are those of ``fit``, where ``data`` may also be a ``ParquetRows``, and:
 
     Parameters
     ----------
@@ -146,8 +148,11 @@ class Run:
     ----------
     reader : Reader
         Of the files, without those that were left out.
-    held_out : pyarrow.Table or None
-        At most 20,000 of the rows that were held out, with their targets.
+    summary : Summary or None
+        What there is in the columns of the rows that were not held out.
+    held_out, sample : pyarrow.Table or None
+        At most 20,000 of the rows that were held out, with their targets, and at most
+        100,000 of the others; drawn at random, if some were held out.
     """
 
     def __init__(
@@ -164,10 +169,14 @@ class Run:
         drop: Sequence[str] = (),
     ) -> None:
         _check_estimator(estimator, target)
-        rows = ParquetRows.open(data, skip_bad_files=skip_bad_files)
+        rows = data
+        if not isinstance(data, ParquetRows):
+            rows = ParquetRows.open(data, skip_bad_files=skip_bad_files)
         self.estimator = estimator
         self.reader = Reader.of_target(rows, target, estimator, drop, hold_out)
+        self.summary: Summary | None = None
         self.held_out: pa.Table | None = None
+        self.sample: pa.Table | None = None
         self._workers, self._address = workers, ray_address
         self._checkpoint = None if checkpoint is None else Path(checkpoint)
         self._skip = skip_bad_files
@@ -197,9 +206,9 @@ class Run:
                 is_remote=self._workers > 0,
             )
             fit_blocks(estimator, blocks)
-            self.reader = blocks.reader
+            self.reader, self.summary = blocks.reader, blocks.summary
             if self.reader.hold_out:
-                self.held_out = blocks.hold_out()
+                self.held_out, self.sample = blocks.draw()
 
     def _owner(self) -> str:
         """Return a digest of all that determines the fit."""
@@ -294,10 +303,8 @@ class Reader:
             rows = rows.without(path, reason)
         return replace(self, rows=rows)
 
-    def batches(
-        self, group: RowGroup, *, held_out: bool = False
-    ) -> Iterator[tuple[pa.Table, np.ndarray]]:
-        """Yield rows with numbers by their places, uint64; or those held out."""
+    def batches(self, group: RowGroup) -> Iterator[tuple[pa.Table, np.ndarray]]:
+        """Yield rows with numbers by their places, uint64; none that is held out."""
         columns = [*self.names, *([] if self.target is None else [self.target])]
         place = group.number << 32
         for batch in self.rows.batches(group, columns):
@@ -305,10 +312,13 @@ class Reader:
             place += len(batch)
             table = pa.Table.from_batches([batch])
             if self.hold_out:
-                out = scramble(~places) < np.uint64(self.hold_out * 2**64)
-                chosen = out if held_out else ~out
+                chosen = ~self.is_held_out(places)
                 table, places = table.filter(pa.array(chosen)), places[chosen]
             yield table, places
+
+    def is_held_out(self, places: np.ndarray) -> np.ndarray:
+        """Return which rows are left out."""
+        return np.asarray(scramble(~places) < np.uint64(self.hold_out * 2**64))
 
     def tables(
         self, group: RowGroup
@@ -344,17 +354,23 @@ def _scan_group(
     return scan_rows(reader.coded(group, coder), coder, grids)
 
 
-def _hold_out_group(group: RowGroup, reader: Reader) -> tuple[pa.Table, np.ndarray]:
-    return _fewer(*zip(*reader.batches(group, held_out=True), strict=True))
-
-
-def _fewer(
-    tables: Sequence[pa.Table], places: Sequence[np.ndarray]
-) -> tuple[pa.Table, np.ndarray]:
-    """Put rows together, and take at most 20,000, as if drawn at random."""
-    table, numbers = pa.concat_tables(tables), np.concatenate(places)
-    chosen = np.sort(np.argsort(scramble(numbers), kind="stable")[:_MOST_HELD_OUT])
-    return table.take(pa.array(chosen)), numbers[chosen]
+def _draw_rows(
+    group: RowGroup, reader: Reader, fractions: tuple[float, float]
+) -> list[tuple[pa.Table, np.ndarray]]:
+    """Draw fractions of the rows that are held out and of the others."""
+    drawn: list[list[tuple[pa.Table, np.ndarray]]] = [[], []]
+    for table, places in replace(reader, hold_out=0.0).batches(group):
+        out, ranks = reader.is_held_out(places), scramble(places) / 2.0**64
+        for parts, fraction, of in zip(drawn, fractions, (out, ~out), strict=True):
+            chosen = of & (ranks <= fraction)
+            parts.append((table.filter(pa.array(chosen)), places[chosen]))
+    return [
+        (
+            pa.concat_tables([table for table, _ in parts]),
+            np.concatenate([places for _, places in parts]),
+        )
+        for parts in drawn
+    ]
 
 
 def _expect_group(
@@ -407,11 +423,12 @@ class ParquetBlocks:
         self._n_expectations = 0
         self._bound = ""
         self.names = [*reader.names]
+        self.summary: Summary | None = None
 
     def summarise(self, max_categories: int) -> TableSummary:
         """Describe all columns, and leave out files that turn out to be bad."""
         bad, summary = self._journal.remember("summary", self._summarise)
-        self.reader = self.reader.without(bad)
+        self.reader, self.summary = self.reader.without(bad), summary
         self.reader.rows.warn_skipped()
         if self.reader.target and not summary.counts and not summary.moments.n:
             target = self.reader.target
@@ -460,14 +477,21 @@ class ParquetBlocks:
         )
         return found
 
-    def hold_out(self) -> pa.Table:
-        """Return at most 20,000 of the rows that were held out."""
-        total: tuple[pa.Table, np.ndarray] | None = None
-        for found in self._map("Held-out rows", _hold_out_group, self.reader):
-            parts = [found] if total is None else [total, found]
-            total = _fewer(*zip(*parts, strict=True))
-        assert total is not None
-        return total[0]
+    def draw(self) -> list[pa.Table]:
+        """Return rows that were held out, and others, as if drawn at random."""
+        reader, out = self.reader, self.reader.hold_out
+        most = _MOST_HELD_OUT, min(_MOST_SAMPLED, _MOST_CELLS // len(self.names))
+        # Some more, of which the first are taken.
+        expected = reader.rows.n_rows * out, reader.rows.n_rows * (1 - out)
+        fractions = tuple(1.2 * m / n for m, n in zip(most, expected, strict=True))
+        groups = self._map("Held-out rows", _draw_rows, reader, fractions)
+        tables = []
+        for drawn, n_rows in zip(zip(*groups, strict=True), most, strict=True):
+            some, places = zip(*drawn, strict=True)
+            order = np.argsort(scramble(np.concatenate(places)), kind="stable")
+            chosen = pa.array(np.sort(order[:n_rows]))
+            tables.append(pa.concat_tables(some).take(chosen))
+        return tables
 
     def watch(self, log_likelihood: float) -> bool:
         """Show how far EM is."""

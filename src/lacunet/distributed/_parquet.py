@@ -30,6 +30,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://")
 _INDEX = re.compile(r"__index_level_[0-9]+__")  # what pandas calls a nameless index
 _UNITS = ("s", "ms", "us", "ns")
 _MOST_SHOWN = 10  # files that were left out
+_PREVIEWED = 16  # row groups
 _THREADS = 16  # that read footers: it is waiting for the most part
 
 
@@ -265,6 +266,39 @@ class ParquetRows:
         if n_read != group.n_rows:
             reason = f"with {n_read} rows, but expected {group.n_rows} by its footer"
             raise self.refuse(group, reason)
+
+    def preview(
+        self, columns: Sequence[str], *, n_rows: int, skip_bad_files: bool = False
+    ) -> pa.Table:
+        """Read the first rows of row groups from all over the files.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            In the order in which they are returned.
+        n_rows : int
+            At most, and all if there are so few.
+        skip_bad_files : bool, default=False
+            Whether row groups that can't be read are left out.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
+        chosen = self.groups[:: -(-len(self.groups) // _PREVIEWED)]
+        if self.n_rows <= n_rows:
+            chosen, size = self.groups, n_rows
+        else:
+            size = n_rows // len(chosen)
+        batches = []
+        for group in chosen:
+            try:
+                batches.append(next(self.batches(group, columns, size)))
+            except BadFileError:
+                if not skip_bad_files:
+                    raise
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return pa.Table.from_batches(batches, schema)
 
     @contextmanager
     def local(self, path: str) -> Iterator[str]:

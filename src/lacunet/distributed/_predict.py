@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def predict(
     (4, 0)
     """
     folder = Path(output).absolute()  # a worker may be in another one
-    _check_output(folder, force=force)
+    check_output(folder, force=force)
     options = ReadOptions()
     if isinstance(model, (str, os.PathLike)):
         options = ModelTable.read(model).options(options)
@@ -106,11 +107,37 @@ def predict(
     schema = _find_schema(model)
     rows = ParquetRows.open(data, skip_bad_files=skip_bad_files, columns=schema.names)
     _check_columns(model, schema, rows)
+    return predict_files(
+        model,
+        options,
+        rows,
+        folder,
+        workers=workers,
+        ray_address=ray_address,
+        skip_bad_files=skip_bad_files,
+    )
+
+
+def predict_files(
+    model: Any,
+    options: ReadOptions,
+    rows: ParquetRows,
+    folder: Path,
+    *,
+    workers: int,
+    ray_address: str | None,
+    skip_bad_files: bool,
+    on_rows: Callable[[int], None] = lambda n: None,
+) -> int:
+    """Write the predictions of files, whose columns are known to be fine.
+
+    ``on_rows`` is called with the number of rows of each file.
+    """
     targets = {path: folder / rows.relative(path) for path in rows.paths}
     for path, target in targets.items():
         if rows.filesystem is None and target.exists() and target.samefile(path):
             msg = (
-                f"Got output={str(output)!r}, where {path} of the data is, but "
+                f"Got output={str(folder)!r}, where {path} of the data is, but "
                 f"expected another folder."
             )
             raise FileExistsError(msg)
@@ -126,6 +153,7 @@ def predict(
             if isinstance(found, int):
                 n_rows += found
                 n_files += 1
+                on_rows(found)
             elif skip_bad_files and isinstance(found, BadFileError):
                 rows = rows.without(found.path, found.reason)
             else:
@@ -137,15 +165,16 @@ def predict(
     return n_rows
 
 
-def _check_output(folder: Path, *, force: bool) -> None:
+def check_output(folder: Path, *, force: bool) -> None:
+    """Refuse a place that is no folder, or has files that may not be replaced."""
     if folder.exists() and not folder.is_dir():
         msg = f"Got output={str(folder)!r}, a file, but expected a folder."
         raise NotADirectoryError(msg)
     if folder.exists() and not force and any(folder.iterdir()):
         msg = (
             f"Got output={str(folder)!r}, which has files, but expected a new or an "
-            f"empty folder. Give another, or force=True to replace files of the same "
-            f"names."
+            f"empty folder. Give another, or force=True (--force) to replace files of "
+            f"the same names."
         )
         raise FileExistsError(msg)
 

@@ -21,6 +21,7 @@ from datasketches import (
 from lacunet.estimators import Column, TableSummary, TargetScale, read_columns
 from lacunet.estimators import as_table as as_columns
 from lacunet.exceptions import TableError
+from lacunet.tables import ColumnSummary
 
 # Of the t-digest: the larger, the finer. The quantiles are right within 0.1%.
 _FINENESS = 500
@@ -149,6 +150,25 @@ class ColumnSketch:
             )
         kind_of_number: Any = self.kind
         return Column(name, kind_of_number, had_missing, origin=self.origin)
+
+    def summarise(self, name: str) -> ColumnSummary | None:
+        """Return the column as later rows are compared with it; None if it is empty."""
+        sizes = self.n_missing + self.n_observed, self.n_observed
+        if self.kind is None:
+            return None
+        if self.kind == "category":
+            sketch = frequent_strings_sketch.deserialize(self.categories)
+            kind = frequent_items_error_type.NO_FALSE_NEGATIVES
+            items = sketch.get_frequent_items(kind)
+            least = {value: int(low) for value, _, low, _ in items}
+            frequent = sorted(least.items(), key=lambda pair: (-pair[1], pair[0]))
+            return ColumnSummary.of_counts(name, *sizes, dict(frequent))
+        values = self.quantiles()
+        values[[0, -1]] = self.low, self.high
+        if self.kind == "date":
+            values *= 86_400
+            return ColumnSummary.of_values(name, "date", *sizes, values)
+        return ColumnSummary.of_values(name, "number", *sizes, values)
 
     def quantiles(self) -> np.ndarray:
         """Return values whose quantiles are those of the column, NaN if it is empty."""

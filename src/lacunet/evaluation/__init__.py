@@ -4,6 +4,7 @@ from lacunet.evaluation._card import describe_model
 from lacunet.evaluation._card import list_parameters as list_parameters
 from lacunet.evaluation._comparison import COMPARED, Comparison, compare_methods
 from lacunet.evaluation._hold_out import HoldOut, hold_out
+from lacunet.evaluation._hold_out import score_model as score_model
 from lacunet.evaluation._scores import METRICS, Metric, align_probabilities, score
 from lacunet.evaluation._scores import choose_format as choose_format
 from lacunet.evaluation._statistics import CorrectedT, corrected_t, holm

@@ -76,10 +76,23 @@ def describe_model(
     points: dict[bool, list[str]] = {True: [], False: []}  # by whether they are weak
     for each in found.findings:
         points[each.weak].append(f"- **{escape(each.head)}.** {escape(each.text)}")
-    again = (
-        " This model was then trained once more, on all of them: its own scores are "
-        "unknown, but should not be worse."
-    )
+    again = ""
+    if refitted:
+        again = (
+            " This model was then trained once more, on all of them: its own scores "
+            "are unknown, but should not be worse."
+        )
+    if found.n_sample is not None:
+        again += (
+            f" Of these, {found.n_sample:,} were drawn at random for "
+            f"HistGradientBoosting and the trivial model."
+        )
+    counted = ""
+    if table.n_counted is not None:
+        rows = show_count(table.n_counted, "row")
+        counted = (
+            f" Missing values and targets were counted in the {rows} for training."
+        )
     template = Template((files("lacunet.evaluation") / "card.md").read_text("utf-8"))
     text = template.substitute(
         target=escape(table.target),
@@ -97,7 +110,8 @@ def describe_model(
         n_test=show_count(found.n_test, "row"),
         seed=found.random_state,
         n_train=f"{found.n_train:,}",
-        again=again * refitted,
+        again=again,
+        counted=counted,
         scores=make_table(
             "|".join(["model", *(m.title for m in found.metrics)]), scores
         ),

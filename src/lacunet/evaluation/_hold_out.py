@@ -2,12 +2,11 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,13 @@ from lacunet.inspection import (
     importance,
     row_losses,
 )
+from lacunet.tables import Schema
 
+_TITLES = {
+    "lacunet": "lacunet",
+    "hgb": METHODS["hgb"].title,
+    "trivial": "trivial model",
+}
 _MOST_CONFUSED = 20  # classes in a confusion matrix
 # Bins by prediction, for calibration.
 _MOST_BINS = 10
@@ -255,6 +260,8 @@ class HoldOut:
         Versions of Python and of the packages.
     refit_cut : bool
         Whether the model was trained again on all rows, and a time limit cut that.
+    n_sample : int or None
+        Training rows that the other two models were fitted to, if not to all.
     y_test : ndarray of shape (n_test,)
         Targets of the held-out rows.
     predicted : mapping of str to ndarray
@@ -262,10 +269,6 @@ class HoldOut:
     model : estimator
         Our model, fitted on the training rows.
     """
-
-    titles: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"lacunet": "lacunet", "hgb": METHODS["hgb"].title, "trivial": "trivial model"}
-    )
 
     task: Task
     n_train: int
@@ -294,9 +297,17 @@ class HoldOut:
     mean_confidence: float | None = None
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
     refit_cut: bool = False
+    n_sample: int | None = None
     y_test: Any = field(default=None, repr=False)
     predicted: Mapping[str, Any] = field(default_factory=dict, repr=False)
     model: Any = field(default=None, repr=False)
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Names of the models for people."""
+        if self.n_sample is None:
+            return _TITLES
+        return {**_TITLES, "hgb": f"{_TITLES['hgb']} (on {self.n_sample:,} rows)"}
 
     @property
     def n_epochs(self) -> int:
@@ -398,52 +409,126 @@ def hold_out(
     if not (is_classifier(model) if classifies else is_regressor(model)):
         msg = f"Got task={task!r}, but expected that of a {type(model).__name__}."
         raise ValueError(msg)
-    labels = targets = check_table(X, y, task)
-    classes = np.array([])
-    if classifies:
-        classes, targets = np.unique(labels, return_inverse=True)
-    report = on_step or (lambda text: None)
+    labels = check_table(X, y, task)
     train, test = split_rows(
         labels, task, test_size=test_size, random_state=random_state
     )
     ours = clone(model)
-    hgb = METHODS["hgb"](task, random_state)
-    models = {"lacunet": ours, "hgb": hgb, "trivial": trivial_model(task)}
-    seconds = {}
-    for name, each in models.items():
-        report(f"fitting {HoldOut.titles[name]} on {len(train):,} rows")
-        more = {"X_unlabelled": X_unlabelled, "checkpoint": checkpoint}
-        began = time.perf_counter()
-        each.fit(X.iloc[train], labels[train], **(more if each is ours else {}))
-        seconds[name] = time.perf_counter() - began
-    # Values missing where none was in training are part of the evaluation.
-    models["lacunet"] = copy.copy(ours).set_params(on_unseen_missing="use")
+    if on_step is not None:
+        on_step(f"fitting lacunet on {len(train):,} rows")
+    began = time.perf_counter()
+    ours.fit(
+        X.iloc[train], labels[train], X_unlabelled=X_unlabelled, checkpoint=checkpoint
+    )
+    return score_model(
+        ours,
+        (X.iloc[test], labels[test]),
+        (X.iloc[train], labels[train]),
+        task=task,
+        seconds=time.perf_counter() - began,
+        n_unlabelled=0 if X_unlabelled is None else len(X_unlabelled),
+        test_size=test_size,
+        random_state=random_state,
+        on_step=on_step,
+    )
 
-    report(f"scoring on {len(test):,} held-out rows")
-    X_test, y_test = X.iloc[test], labels[test]
+
+def score_model(
+    model: Any,
+    test: tuple[pd.DataFrame, np.ndarray],
+    train: tuple[pd.DataFrame, np.ndarray],
+    *,
+    task: Task,
+    seconds: float,
+    n_unlabelled: int,
+    test_size: float,
+    random_state: int,
+    on_step: Callable[[str], object] | None = None,
+    n_train: int | None = None,
+    class_counts: Mapping[Any, int] | None = None,
+) -> HoldOut:
+    """Evaluate a model that is fitted already, and others that are fitted now.
+
+    Parameters
+    ----------
+    model : LacunetClassifier or LacunetRegressor
+        Fitted, in so many ``seconds``.
+    test : tuple of DataFrame and ndarray
+        The held-out rows: columns and targets, none of which is missing or of a class
+        that the model does not know.
+    train : tuple of DataFrame and ndarray
+        The training rows, or a sample of them, which the others are fitted to.
+    task : {"classification", "regression"}
+        What the targets are.
+    seconds, n_unlabelled, test_size : float, int, float
+        As in ``HoldOut``.
+    random_state : int
+        Seed of HistGradientBoosting and of the permutations.
+    on_step : callable, default=None
+        Called before each step with a few words that describe it.
+    n_train : int, default=None
+        Number of training rows, if ``train`` is a sample of them.
+    class_counts : mapping, default=None
+        Of a sample, how many training rows each class has.
+
+    Returns
+    -------
+    HoldOut
+    """
+    report = on_step or (lambda text: None)
+    (X_test, y_test), (X_train, y_train) = test, train
+    classes, codes_train, codes_test = np.array([]), y_train, y_test
+    if task == "classification":
+        classes = model.classes_
+        codes_train, codes_test = (
+            np.searchsorted(classes, y) for y in (y_train, y_test)
+        )
+    times = {"lacunet": seconds}
+    # Values missing where none was in training are part of the evaluation.
+    ours = copy.copy(model).set_params(on_unseen_missing="use")
+    models = {"lacunet": ours, "hgb": METHODS["hgb"](task, random_state)}
+    models["trivial"] = trivial_model(task)
+    for name in ("hgb", "trivial"):
+        report(f"fitting {_TITLES[name]} on {len(y_train):,} rows")
+        began = time.perf_counter()
+        models[name].fit(X_train, y_train)
+        times[name] = time.perf_counter() - began
+
+    report(f"scoring on {len(y_test):,} held-out rows")
     predicted = {name: predict(each, X_test, classes) for name, each in models.items()}
-    losses = {k: row_losses(task, targets[test], p) for k, p in predicted.items()}
+    losses = {k: row_losses(task, codes_test, p) for k, p in predicted.items()}
     pair = {name: predicted[name] for name in ("lacunet", "hgb")}
     by_task: dict[str, Any] = {}
-    if classifies:
-        by_task = _evaluate_classes(classes, targets[train], targets[test], pair)
+    if task == "classification":
+        counts = np.bincount(codes_train, minlength=len(classes)).tolist()
+        if class_counts is not None:
+            counts = [class_counts.get(name, 0) for name in classes.tolist()]
+        by_task = _evaluate_classes(classes, counts, codes_test, pair)
     else:
         by_task["agreement"] = {k: find_agreement(y_test, p) for k, p in pair.items()}
     n_missing = X_test.isna().sum(axis=1).to_numpy()
     by_missing = compare_by_missing(task, n_missing, {k: losses[k] for k in pair})
-    n_in_training = X.iloc[train].isna().sum()
+    if n_train is None:
+        n_in_training = X_train.isna().sum()
+        never_missing = tuple(map(str, X_train.columns[n_in_training == 0]))
+        empty = tuple(map(str, X_train.columns[n_in_training == len(X_train)]))
+    else:
+        schema = Schema.of_model(model)
+        never_missing = tuple(x.name for x in schema.columns if not x.had_missing)
+        empty = schema.empty
 
     report("permuting one column after the other")
-    rows = (models["lacunet"], X_test, y_test)
-    measure = partial(importance, *rows, n_repeats=1, random_state=random_state)
+    measure = partial(
+        importance, ours, X_test, y_test, n_repeats=1, random_state=random_state
+    )
     columns = measure()
     needed = [each.name for each in columns.columns if each.matters][:_FIRST_COLUMNS]
     return HoldOut(
         task=task,
-        n_train=len(train),
-        n_test=len(test),
-        n_unlabelled=0 if X_unlabelled is None else len(X_unlabelled),
-        n_columns=X.shape[1],
+        n_train=len(y_train) if n_train is None else n_train,
+        n_test=len(y_test),
+        n_unlabelled=n_unlabelled,
+        n_columns=X_test.shape[1],
         test_size=test_size,
         random_state=random_state,
         scores={k: score(task, y_test, p, classes) for k, p in predicted.items()},
@@ -452,27 +537,28 @@ def hold_out(
             name: compare_losses(task, losses[name], losses["lacunet"])
             for name in ("hgb", "trivial")
         },
-        seconds=seconds,
-        max_epochs=None if ours.max_epochs == "auto" else int(ours.max_epochs),
-        time_limit=None if ours.time_limit is None else float(ours.time_limit),
-        timed_out=ours.timed_out_,
-        learning=tuple(LearningStep(*each[:4]) for each in ours.history_),
+        seconds=times,
+        max_epochs=None if model.max_epochs == "auto" else int(model.max_epochs),
+        time_limit=None if model.time_limit is None else float(model.time_limit),
+        timed_out=model.timed_out_,
+        learning=tuple(LearningStep(*each[:4]) for each in model.history_),
         by_missing=by_missing,
         importance=columns,
         conditional=measure(columns=needed, conditional=True),
-        never_missing=tuple(map(str, X.columns[n_in_training == 0])),
-        empty=tuple(map(str, X.columns[n_in_training == len(train)])),
+        never_missing=never_missing,
+        empty=empty,
         versions=find_versions(),
+        n_sample=None if n_train in (None, len(y_train)) else len(y_train),
         y_test=y_test,
         predicted=predicted,
-        model=ours,
+        model=model,
         **by_task,
     )
 
 
 def _evaluate_classes(
     classes: np.ndarray,
-    train: np.ndarray,
+    n_train: Sequence[int],
     test: np.ndarray,
     predicted: Mapping[str, np.ndarray],
 ) -> dict[str, Any]:
@@ -485,8 +571,8 @@ def _evaluate_classes(
     ours, counts = predicted["lacunet"], np.zeros((0, 0), dtype=int)
     if len(classes) <= _MOST_CONFUSED:
         counts = confusion_matrix(test, ours.argmax(1), labels=places)
-    n_rows = [np.bincount(each, minlength=len(classes)) for each in (train, test)]
-    rows = zip(classes.tolist(), *(each.tolist() for each in n_rows), strict=True)
+    n_test = np.bincount(test, minlength=len(classes)).tolist()
+    rows = zip(classes.tolist(), n_train, n_test, strict=True)
     return {
         "classes": tuple(ClassRows(*each) for each in rows),
         "calibration": calibration,

@@ -69,6 +69,9 @@ class TableFacts:
         Number of rows without a target.
     columns : tuple of ColumnInfo
         Description of the columns; the target may be among them.
+    n_counted : int, default=None
+        Number of rows in which missing values, and targets, were counted; all by
+        default.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class TableFacts:
     n_rows: int
     n_unlabelled: int
     columns: tuple[ColumnInfo, ...]
+    n_counted: int | None = None
 
     @property
     def name(self) -> str:
@@ -108,7 +112,8 @@ class TableFacts:
         -------
         float
         """
-        return column.n_missing / max(self.n_rows, 1)
+        n_rows = self.n_rows if self.n_counted is None else self.n_counted
+        return column.n_missing / max(n_rows, 1)
 
 
 def find_task(y: Any) -> Task:
@@ -147,7 +152,11 @@ def find_task(y: Any) -> Task:
 
 
 def split_target(
-    table: pd.DataFrame, target: str, task: Task | None = None
+    table: pd.DataFrame,
+    target: str,
+    task: Task | None = None,
+    *,
+    is_sample: bool = False,
 ) -> TargetTable:
     """Split a table into inputs and target, and set rows without a target apart.
 
@@ -159,6 +168,9 @@ def split_target(
         Name of the column to predict.
     task : {"classification", "regression"}, default=None
         What to predict; None infers it by :func:`find_task`.
+    is_sample : bool, default=False
+        Whether these are some of the rows only. Then a single class or number is fine,
+        as there may be others.
 
     Returns
     -------
@@ -180,20 +192,22 @@ def split_target(
         )
         raise TableError(msg)
     known = table[target].notna().to_numpy()
-    if known.sum() < _FEWEST_ROWS:
+    fewest = 1 if is_sample else _FEWEST_ROWS
+    if known.sum() < fewest:
         msg = (
             f"Got {int(known.sum())} of {len(known)} rows with a value of the target "
-            f"{target!r}, but expected at least {_FEWEST_ROWS} to learn from."
+            f"{target!r}, but expected at least {fewest} to learn from."
         )
         raise TableError(msg)
     y, X = table.loc[known, target], table.drop(columns=[target])
     found = task or find_task(y)
-    values = _as_numbers(y, target) if found == "regression" else _as_classes(y, target)
+    convert = _as_numbers if found == "regression" else _as_classes
+    values = convert(y, target, is_sample=is_sample)
     labelled, unlabelled = (X[rows].reset_index(drop=True) for rows in (known, ~known))
     return TargetTable(labelled, values, unlabelled, found, target)
 
 
-def _as_classes(y: pd.Series, target: str) -> np.ndarray:
+def _as_classes(y: pd.Series, target: str, *, is_sample: bool) -> np.ndarray:
     """Return classes as booleans, integers or text."""
     values: np.ndarray = y.to_numpy()
     if values.dtype.kind == "f":
@@ -202,7 +216,8 @@ def _as_classes(y: pd.Series, target: str) -> np.ndarray:
         values = values.astype(np.int64 if whole.all() else str)
     elif values.dtype.kind not in "biu":
         values = values.astype(str)
-    _check_classes(values, f"a target {target!r}", _MOST_CLASSES)
+    if not is_sample or len(np.unique(values)) > 1:
+        _check_classes(values, f"a target {target!r}", _MOST_CLASSES)
     return values
 
 
@@ -221,7 +236,7 @@ def _check_classes(values: np.ndarray, name: str, most: float = math.inf) -> Non
         raise TableError(msg)
 
 
-def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
+def _as_numbers(y: pd.Series, target: str, *, is_sample: bool) -> np.ndarray:
     """Return finite numbers that are not all the same."""
     if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
         kind = "dates" if pd.api.types.is_datetime64_any_dtype(y) else "text"
@@ -238,7 +253,7 @@ def _as_numbers(y: pd.Series, target: str) -> np.ndarray:
             f"beyond {_LARGEST:g}. If it means missing, give --missing {largest:g}."
         )
         raise TableError(msg)
-    if values.min() == values.max():
+    if values.min() == values.max() and not is_sample:
         msg = (
             f"Got a target {target!r} of {values[0]:g} alone, but expected others too."
         )

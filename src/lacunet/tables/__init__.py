@@ -13,6 +13,7 @@ from lacunet.tables._file import TableFile, open_table
 from lacunet.tables._options import ReadOptions
 from lacunet.tables._options import check_known as check_known
 from lacunet.tables._schema import Match, ModelTable, Schema, SchemaColumn
+from lacunet.tables._schema import match_names as match_names
 from lacunet.tables._writing import (
     FileFormat,
     FillCount,

@@ -110,6 +110,59 @@ class ColumnSummary:
         return stamp.removesuffix("T00:00:00").replace("T", " ")
 
     @classmethod
+    def of_values(
+        cls, name: str, kind: _Kind, n_rows: int, n_observed: int, values: np.ndarray
+    ) -> Self:
+        """Summarise a number or date by values whose quantiles are those of the column.
+
+        Parameters
+        ----------
+        name : str
+            Of the column.
+        kind : {"number", "date"}
+            Dates are seconds since 1970.
+        n_rows, n_observed : int
+            Numbers of rows, and of rows with a value.
+        values : ndarray
+            All values of the column, or fewer that stand for as many rows each.
+
+        Returns
+        -------
+        ColumnSummary
+        """
+        # Quantiles that occur, so that many equal values are a bin of their own.
+        steps = np.linspace(0, 1, N_BINS + 1)
+        quantiles = np.quantile(values, steps, method="inverted_cdf")
+        edges = tuple(np.unique(quantiles).tolist())
+        reached = _count_bins(values, edges)[1:-1].cumsum() * (n_observed / len(values))
+        counts = np.diff(np.rint(reached).astype(int), prepend=0)
+        n_missing = n_rows - n_observed
+        return cls(name, kind, n_rows, n_missing, edges, (), tuple(counts.tolist()))
+
+    @classmethod
+    def of_counts(
+        cls, name: str, n_rows: int, n_observed: int, counts: Mapping[Any, int]
+    ) -> Self:
+        """Summarise categories.
+
+        Parameters
+        ----------
+        name : str
+            Of the column.
+        n_rows, n_observed : int
+            Numbers of rows, and of rows with a value.
+        counts : mapping
+            Numbers of rows of the categories, the most frequent first.
+
+        Returns
+        -------
+        ColumnSummary
+        """
+        frequent = [*counts.items()][:MOST_CATEGORIES]
+        names, numbers = zip(*((_label(k), n) for k, n in frequent), strict=True)
+        return cls(name, "category", n_rows, n_rows - n_observed, (), names, numbers)
+
+    @classmethod
     def of_record(cls, record: Any) -> Self:
         """Return the summary that a file has.
 
@@ -171,7 +224,6 @@ def summarize_columns(
     (('Rome', 'Bonn'), (2, 1), 1)
     """
     found = []
-    steps = np.linspace(0, 1, N_BINS + 1)
     for column in schema.columns:
         if column.kind == "empty":
             continue
@@ -181,17 +233,13 @@ def summarize_columns(
             values = numbers[np.isfinite(numbers)]
         if not len(values):
             continue
+        sizes = len(rows), len(values)
         if column.kind == "category":
-            frequent = [*_count_categories(values).items()][:MOST_CATEGORIES]
-            lists = (), *zip(*frequent, strict=True)
+            counts = _count_categories(values)
+            found.append(ColumnSummary.of_counts(column.name, *sizes, counts))
         else:
-            # Quantiles that occur, so that many equal values are a bin of their own.
-            quantiles = np.quantile(values, steps, method="inverted_cdf")
-            edges = tuple(np.unique(quantiles).tolist())
-            lists = edges, (), tuple(_count_bins(values, edges)[1:-1].tolist())
-        n_missing = len(rows) - len(values)
-        summary = ColumnSummary(column.name, column.kind, len(rows), n_missing, *lists)
-        found.append(summary)
+            summary = ColumnSummary.of_values(column.name, column.kind, *sizes, values)
+            found.append(summary)
     return tuple(found)
 
 
