@@ -23,7 +23,7 @@ reproduce: $(ENV) ## all experiments of the paper on small data, in minutes; wri
 	$(BIN)/python -m reproduction report reproduced -o reproduced/report.html --force
 
 test: check ## check, then run tests, doctests and the README's code blocks
-	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 test-kernels: $(ENV) ## run the numeric tests under other CPU kernels
 	$(TEST_ENV) $(OLD_KERNELS) $(BIN)/python -m pytest -n 2 $(NUMERIC_TESTS)

@@ -16,7 +16,6 @@ import lacunet
 from lacunet import IncompleteGaussianMixture, LacunetClassifier, distributed
 from lacunet.distributed import _fit
 
-pytestmark = pytest.mark.xdist_group("ray")
 FEATURES = [*"abcd", "count", "group", "flag", "day"]
 
 
@@ -30,7 +29,7 @@ def small(**parameters):
 
 
 @pytest.fixture(autouse=True)
-def one_thread(local_ray):
+def one_thread():
     """Compute with one thread, as workers do."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -92,7 +91,7 @@ def kill(monkeypatch):
     ],
 )
 def test_a_worker_that_is_killed_changes_nothing(
-    phase, workers, tol, kill, files, table, tmp_path, expected
+    phase, workers, tol, kill, files, table, tmp_path, expected, local_ray
 ):
     done = kill(phase, tmp_path / "run")
     model = distributed.fit(
@@ -106,7 +105,9 @@ def test_a_worker_that_is_killed_changes_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("covariance_type", ["diag", "factor", "full"])
-def test_em_is_the_same_bit_by_bit(covariance_type, workers, table, tmp_path):
+def test_em_is_the_same_bit_by_bit(
+    covariance_type, workers, table, tmp_path, local_ray
+):
     folder = write_files(table[[*"abcd", "count"]], tmp_path)
     one, several = (
         distributed.fit(

@@ -14,8 +14,6 @@ from tests.distributed import on_workers
 from lacunet.distributed._workers import _RANK_VARIABLES, open_workers
 from lacunet.exceptions import TableError
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 @pytest.fixture(scope="module")
 def on_ray(local_ray):
