@@ -162,7 +162,7 @@ def test_numbers_are_predicted_and_a_sample_is_named(call, data, monkeypatch):
 def test_no_more_rows_are_held_out_than_are_scored(call, data, monkeypatch):
     monkeypatch.setattr(_fit, "_SCORED", 30)
     answer = json.loads(fit(call, data, "--workers", 0, "--json").stdout)
-    assert answer["test_size"] == 0.1
+    assert answer["test_size"] == pytest.approx(30 / 285)
     assert answer["rows"] == 300
     counts = [answer[name] for name in ("n_train", "n_test", "n_unlabelled")]
     assert sum(counts) <= 300
@@ -210,9 +210,10 @@ def test_memory_is_found_and_a_small_table_goes_into_it(call, data):
         (("--categorical", "age"), "Got --categorical with --workers"),
         (("--time-limit", 3), "Use --max-epochs"),
         (("--refit",), "trained once"),
+        (("--hold-out", 0.01), "expected 5 rows to score"),
     ],
 )
-def test_options_that_need_the_table_in_memory_are_refused(call, data, given, words):
+def test_options_that_do_not_suit_pieces_are_refused(call, data, given, words):
     result = fit(call, data, "--workers", 0, *given)
     assert result.exit_code == 2
     assert words in result.stderr

@@ -39,8 +39,10 @@ _TO_SCORE, _TO_WRITE, _ENOUGH = 30.0, 1.0, 0.8
 # A table in memory is copied several times on its way to the networks.
 _FRACTION_OF_MEMORY = 0.25
 _UNKNOWN_MEMORY = 2**32  # bytes, where it can't be found out
-_PREVIEWED = 2**16  # rows by which types are shown and the task is found
-_SCORED = 20_000  # rows at most: more need not be held out
+# Rows, and cells, by which types are shown and the task is found.
+_PREVIEWED, _PREVIEWED_CELLS = 2**16, 2**24
+# Rows that are scored, at most, so that more need not be held out; and at least.
+_SCORED, _FEWEST_SCORED = 20_000, 5
 # Kinds of columns as nouns, where they are none.
 _KINDS = {"empty": "empty column", "text": "text column", "unsupported": "other"}
 
@@ -376,22 +378,31 @@ def _fit_in_pieces(
     tables.check_known([target], rows.names, "--target")
     tables.check_known(reading.drop, rows.names, "--drop")
     names = [name for name in rows.names if name not in reading.drop]
-    preview = rows.preview(names, n_rows=_PREVIEWED, skip_bad_files=skip_bad_files)
+    n_shown = min(_PREVIEWED, _PREVIEWED_CELLS // len(names))
+    preview = rows.preview(names, n_rows=n_shown, skip_bad_files=skip_bad_files)
     with _as_file(preview) as file:
         columns, frame = file.columns, file.read()
         notices = file.list_notices()
-    if len(frame) < rows.n_rows:
+    is_sample = len(frame) < rows.n_rows
+    if is_sample:
         terminal.print(f"In {len(frame):,} of {rows.n_rows:,} rows:")
     _print_columns(terminal, columns)
     terminal.note(*notices)
-    is_sample = len(frame) < rows.n_rows
     parts = evaluation.split_target(frame, target, task, is_sample=is_sample)
     _print_target(terminal, target, parts.task, parts.y, len(parts.X_unlabelled))
     estimator = options.make_estimator(
         parts.task, parameters, random_state=seed, verbose=int(not terminal.quiet)
     )
+    n_labelled = rows.n_rows * len(parts.y) / len(frame)  # about
     if hold_out is None:
-        hold_out = min(_HOLD_OUT, _SCORED / rows.n_rows)
+        hold_out = min(_HOLD_OUT, _SCORED / n_labelled)
+    if hold_out * n_labelled < _FEWEST_SCORED:
+        msg = (
+            f"Got --hold-out {hold_out:g} of about {n_labelled:.0f} rows with a "
+            f"target, but expected {_FEWEST_SCORED} rows to score. Give a larger "
+            f"fraction, or leave out --workers."
+        )
+        raise click.UsageError(msg)
     run = distributed.Run(
         estimator,
         rows,
@@ -464,9 +475,9 @@ def _score(
         import pyarrow as pa
 
         cells = np.array(rows.column(target).to_pylist(), dtype=object)
-        kept = pd.notna(cells)
+        kept = np.ones(len(cells), dtype=bool)
         if classes:  # a rare one may be in held-out rows alone
-            kept &= np.isin(cells, np.array(run.estimator.classes_, dtype=object))
+            kept = np.isin(cells, np.array(run.estimator.classes_, dtype=object))
         y = np.array(cells[kept].tolist())
         y = y.astype(run.estimator.classes_.dtype if classes else np.float64)
         with _as_file(rows.filter(pa.array(kept)).drop_columns([target])) as file:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.base import is_classifier, is_regressor
 
 from lacunet._progress import ProgressLine, clear_line
@@ -151,7 +152,7 @@ class Run:
     summary : Summary or None
         What there is in the columns of the rows that were not held out.
     held_out, sample : pyarrow.Table or None
-        At most 20,000 of the rows that were held out, with their targets, and at most
+        At most 20,000 rows with a target of those that were held out, and at most
         100,000 of the others; drawn at random, if some were held out.
     """
 
@@ -357,12 +358,15 @@ def _scan_group(
 def _draw_rows(
     group: RowGroup, reader: Reader, fractions: tuple[float, float]
 ) -> list[tuple[pa.Table, np.ndarray]]:
-    """Draw fractions of the rows that are held out and of the others."""
+    """Draw fractions of the rows with a target, held out ones and others."""
     drawn: list[list[tuple[pa.Table, np.ndarray]]] = [[], []]
     for table, places in replace(reader, hold_out=0.0).batches(group):
         out, ranks = reader.is_held_out(places), scramble(places) / 2.0**64
+        if reader.target is not None:
+            missing = pc.is_null(table.column(reader.target), nan_is_null=True)
+            ranks[missing.to_numpy()] = np.inf
         for parts, fraction, of in zip(drawn, fractions, (out, ~out), strict=True):
-            chosen = of & (ranks <= fraction)
+            chosen = of & (ranks <= min(fraction, 1.0))
             parts.append((table.filter(pa.array(chosen)), places[chosen]))
     return [
         (
@@ -479,10 +483,12 @@ class ParquetBlocks:
 
     def draw(self) -> list[pa.Table]:
         """Return rows that were held out, and others, as if drawn at random."""
-        reader, out = self.reader, self.reader.hold_out
+        reader, out, summary = self.reader, self.reader.hold_out, self.summary
+        assert summary is not None
         most = _MOST_HELD_OUT, min(_MOST_SAMPLED, _MOST_CELLS // len(self.names))
         # Some more, of which the first are taken.
-        expected = reader.rows.n_rows * out, reader.rows.n_rows * (1 - out)
+        n_labelled = max(1, sum(summary.counts.values()) or summary.moments.n)
+        expected = n_labelled * out / (1 - out), n_labelled
         fractions = tuple(1.2 * m / n for m, n in zip(most, expected, strict=True))
         groups = self._map("Held-out rows", _draw_rows, reader, fractions)
         tables = []
