@@ -57,7 +57,7 @@ MANY_ROWS = 1_000_000_000
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1"
 )
-# Measured in the manner of the issue: one epoch, and few iterations of EM.
+# One epoch and few iterations of EM are enough to see what memory they take.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "mixture": lambda: LacunetClassifier(
         max_epochs=1, density=IncompleteGaussianMixture(3, max_iter=5), random_state=0
