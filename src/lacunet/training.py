@@ -231,6 +231,7 @@ def train(
     warm: bool = False,
     batches: Batches | None = None,
     sum_up: SumUp | None = None,
+    interruptible: bool = True,
     verbose: bool = False,
 ) -> list[Epoch]:
     """Train until no part's validation loss falls, and keep the best weights.
@@ -257,6 +258,9 @@ def train(
     sum_up : callable, optional
         Given a part with its gradients and the loss of a batch, it sums both, in place,
         over several processes that train the same part on batches of their own.
+    interruptible : bool, default=True
+        Whether a ``KeyboardInterrupt`` ends training as the last epoch would; else it
+        is raised.
     verbose : bool, default=False
         Show the epoch, the validation loss and the time left: at a terminal in a line
         that is rewritten, elsewhere in a line every ten seconds.
@@ -283,6 +287,8 @@ def train(
             if store is not None:
                 store.write(*loop.checkpoint())
     except KeyboardInterrupt:
+        if not interruptible:
+            raise
         kept = "The best weights so far are kept."
         if not loop.progress[0].weights:
             kept = "Nothing was measured yet: the weights are hardly trained."

@@ -373,6 +373,19 @@ def test_a_checkpoint_brings_nothing_but_records_of_lacunet(tmp_path):
 # --- rows
 
 
+def test_an_interrupt_stops_the_whole_fit(files, monkeypatch):
+    views = []
+
+    def interrupted(self, part, rows, generator):
+        views.append(self.parts[part])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lacunet.estimators._fit.NetworkTask, "loss", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        distributed.fit(small(), files, target="ill")
+    assert len(views) == 1
+
+
 def test_progress_is_shown_where_it_is_asked_for(files, capsys, monkeypatch):
     monkeypatch.setattr("lacunet._progress._PRINTED", 0.0)
     distributed.fit(small(verbose=1), files, target="ill")
@@ -395,6 +408,17 @@ def test_held_out_rows_are_not_fitted(files, table):
         for batch, _ in run.reader.batches(group)
     ]
     assert sum(kept) == len(table) - len(held_out)
+
+
+def test_row_groups_may_be_held_out_whole(table, tmp_path):
+    rows = table.drop(columns="number").head(300)
+    write_files(rows, tmp_path, n_files=1, row_group_size=2)
+    run = distributed.Run(small(), tmp_path, target="ill", hold_out=0.5)
+    run.fit()
+    assert 100 < run.held_out.num_rows < 200
+    assert 0 in [
+        sum(len(t) for t, _ in run.reader.batches(g)) for g in run.reader.rows.groups
+    ]
 
 
 @pytest.mark.slow

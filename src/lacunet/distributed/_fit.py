@@ -25,7 +25,7 @@ from lacunet.density import IncompleteGaussianMixture, add_expectations
 from lacunet.distributed._journal import Journal
 from lacunet.distributed._parquet import BadFileError, ParquetRows, RowGroup
 from lacunet.distributed._summary import Summary, summarise_rows
-from lacunet.distributed._workers import Team, Workers, open_workers
+from lacunet.distributed._workers import Team, Workers, open_workers, will_be_local
 from lacunet.estimators import (
     CheckpointFile,
     Coded,
@@ -34,6 +34,7 @@ from lacunet.estimators import (
     TableSummary,
     Trained,
     ViewJob,
+    check_parameters,
     expect_block,
     fit_blocks,
     name_owner,
@@ -186,7 +187,7 @@ class Run:
         """Fit the estimator."""
         estimator, folder = self.estimator, self._checkpoint
         with ExitStack() as stack:
-            if folder is None and self._workers and self._address is None:
+            if folder is None and self._workers and will_be_local(self._address):
                 # For a worker that is killed: its training goes on from there.
                 folder = Path(stack.enter_context(TemporaryDirectory())) / "run"
             journal = Journal(folder, self._owner())  # refused before Ray starts
@@ -242,6 +243,8 @@ def _check_estimator(estimator: Any, target: str | None) -> None:
         expected = "the name of a column" if needed else "None: it has no target"
         msg = f"Got target={target!r} for a {name}, but expected {expected}."
         raise ValueError(msg)
+    if not isinstance(estimator, IncompleteGaussianMixture):
+        check_parameters(estimator)
     density = getattr(estimator, "density", estimator)
     for what, given, advice in (
         ("warm_start", getattr(estimator, "warm_start", False), "begin anew"),
@@ -344,7 +347,7 @@ def _summarise_group(group: RowGroup, reader: Reader) -> Summary | BadFileError:
         found = summarise_rows(reader.tables(group), classes=reader.classes)
     except BadFileError as error:
         return error
-    if not any(column.n_observed for column in found.columns):
+    if found.n_rows and not any(column.n_observed for column in found.columns):
         return reader.rows.refuse(group, "without a value in any column")
     return found
 
@@ -379,9 +382,10 @@ def _draw_rows(
 
 def _expect_group(
     group: RowGroup, reader: Reader, coder: RowCoder, *arguments: Any
-) -> tuple[float, Any]:
-    pieces = (coder.encode(table) for table, _ in reader.tables(group))
-    return expect_block(pieces, *arguments)
+) -> tuple[float, Any] | None:
+    """Make an E-step; there is none if all rows of a small group are held out."""
+    tables = (table for table, _ in reader.tables(group) if len(table))
+    return expect_block(map(coder.encode, tables), *arguments)
 
 
 def _train_view(
@@ -425,7 +429,7 @@ class ParquetBlocks:
         self._is_remote = is_remote
         self._line = ProgressLine(shown=verbose)
         self._n_expectations = 0
-        self._bound = ""
+        self._bound, self._mixture = "", None
         self.names = [*reader.names]
         self.summary: Summary | None = None
 
@@ -471,13 +475,15 @@ class ParquetBlocks:
     def expect(self, coder: RowCoder, *arguments: Any) -> tuple[float, Any]:
         """Make an E-step over all rows."""
         self._n_expectations += 1
+        if arguments[0] is not self._mixture:
+            self._mixture, self._bound = arguments[0], ""
         name = f"EM, iteration {self._n_expectations}{self._bound}"
         expectations = partial(
             self._map, name, _expect_group, self.reader, coder, *arguments
         )
         found: tuple[float, Any] = self._journal.remember(
             f"em-{self._n_expectations}",
-            lambda: reduce(add_expectations, expectations()),
+            lambda: reduce(add_expectations, filter(None, expectations())),
         )
         return found
 

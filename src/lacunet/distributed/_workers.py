@@ -11,6 +11,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -98,6 +99,12 @@ def open_workers(n: int, *, address: str | None = None) -> "Iterator[Workers]":
             yield _Ranks(group)
     else:
         yield _ThisProcess()
+
+
+def will_be_local(address: str | None) -> bool:
+    """Return whether a Ray would be started on this machine, not one joined."""
+    ray = sys.modules.get("ray")
+    return address is None and not (ray is not None and ray.is_initialized())
 
 
 class Workers(Protocol):

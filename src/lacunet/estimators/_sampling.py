@@ -43,7 +43,8 @@ def repeat_rows(
 
 def hash_rows(*tables: np.ndarray) -> np.ndarray:
     """Return a number for each row, the same for rows that are the same: (rows,)."""
-    columns = [column for t in tables for column in t.reshape(len(t), -1).T]
+    flat = [t if t.ndim == 2 else t[:, None] for t in tables]
+    columns = [column for t in flat for column in t.T]
     keys = np.random.RandomState(0).randint(2**62, size=len(columns), dtype=np.int64)
     hashes = np.zeros(len(tables[0]), dtype=np.uint64)
     for column, key in zip(columns, keys.astype(np.uint64) * 2 + 1, strict=True):

@@ -6,7 +6,7 @@ is drawn by the place or the content of a row: no result depends on who read the
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
@@ -49,7 +49,9 @@ from lacunet.training import Epoch, Tensors, train
 SAMPLE_ROWS = 20_000
 # Streams that each batch is made of, and the numbers that all of them hold to shuffle.
 _LANES = 8
-_SHUFFLED_NUMBERS = 2**23
+_SHUFFLED_NUMBERS = 2**22
+# Numbers of a block that is read as a whole, and not as its rows are needed.
+_READ_AT_ONCE = 2**21
 # A table with fewer distinct rows than this fraction of the sample is one of copies.
 _FEW_DISTINCT = 1 / 8
 
@@ -325,8 +327,10 @@ def expect_block(
     mixture: IncompleteGaussianMixture,
     components: Any,
     see: Callable[[np.ndarray], np.ndarray] | None,
-) -> tuple[float, Any]:
+) -> tuple[float, Any] | None:
     """Return the log likelihood of a block, and the sums of its rows' statistics.
+
+    None if there are no rows.
 
     ``see`` is what the density sees of encoded rows: all of them if not given, or codes
     of categories, which are whole numbers.
@@ -339,7 +343,7 @@ def expect_block(
             found.append(expect_codes(seen, components))
         else:
             found.append(expect_rows(mixture, seen, components))
-    return reduce(add_expectations, found)
+    return reduce(add_expectations, found) if found else None
 
 
 # --- training
@@ -455,6 +459,7 @@ def train_view(
             store=store if store is None or team.rank == 0 else _Unwritten(store),
             batches=batches,
             sum_up=sum_up if team.size > 1 else None,
+            interruptible=False,
             verbose=verbose and team.rank == 0,
         )
     return Trained(job.view.state_dict(), history)
@@ -555,7 +560,10 @@ class LaneBatches:
             return rows[least:]
 
         for block in self._lanes[lane]:
-            for rows in self._read(block):
+            pieces: Iterable[Coded] = self._read(block)
+            if self._job.scan.n_labelled[block] * width <= _READ_AT_ONCE:
+                pieces = list(pieces)  # a file that is open takes more memory
+            for rows in pieces:
                 pool.append(rows[rows.labelled])
                 if sum(map(len, pool)) >= most:
                     yield mix(most // 2)
