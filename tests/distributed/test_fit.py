@@ -253,6 +253,37 @@ def test_a_row_group_of_nothing_is_named_or_its_file_left_out(table, fitted, tmp
     np.testing.assert_array_equal(left.predict_proba(rows), fitted.predict_proba(rows))
 
 
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("a", "contains infinity"), ("number", "the target has infinite values")],
+)
+def test_infinite_values_are_named_with_their_file(column, message, table, tmp_path):
+    rows = table.drop(columns="ill")
+    rows.loc[700, column] = np.inf
+    write_files(rows, tmp_path)
+    with pytest.raises(TableError, match=rf"part-1.parquet, row group 0, .*{message}"):
+        distributed.fit(small(LacunetRegressor), tmp_path, target="number")
+
+
+def test_rare_targets_are_enough_to_validate_on(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("lacunet.estimators._stream.SAMPLE_ROWS", 100)
+    rows = table.drop(columns="number").astype({"ill": object})
+    rows.loc[rows.index % 12 != 0, "ill"] = None
+    model = distributed.fit(small(), write_files(rows, tmp_path), target="ill")
+    assert np.isfinite(model.history_[-1].valid_loss)
+
+
+def test_a_column_of_names_that_are_all_different_is_warned_of(tmp_path, monkeypatch):
+    monkeypatch.setattr("lacunet.distributed._summary._LOG_CATEGORIES", 5)
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"name": [f"n{k}" for k in range(600)], "x": rng.randn(600)})
+    table["y"] = table["x"] > 0
+    write_files(table, tmp_path, n_files=1, row_group_size=600)
+    with pytest.warns(UserWarning, match="'name' with so many different texts"):
+        model = distributed.fit(small(), tmp_path, target="y")
+    assert model.predict(table[["name", "x"]]).shape == (600,)
+
+
 def test_a_corrupt_page_is_named_in_the_first_pass(table, tmp_path, monkeypatch):
     folder = write_files(table.drop(columns="number"), tmp_path)
     path = folder / "part-1.parquet"
@@ -310,6 +341,20 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_result(
     np.testing.assert_array_equal(found, fitted.predict_proba(table[FEATURES]))
 
 
+def test_a_mixture_without_a_seed_goes_on_from_its_own_start(table, tmp_path):
+    folder = write_files(table[NUMBERS], tmp_path / "data")
+    made = [
+        distributed.fit(
+            IncompleteGaussianMixture(3, tol=0.1),
+            folder,
+            checkpoint=tmp_path / "run",
+        )
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(made[0].means_, made[1].means_)
+    assert made[0].random_state is None
+
+
 def test_a_seed_that_was_drawn_is_kept(files, table, tmp_path):
     models = [
         distributed.fit(
@@ -329,7 +374,9 @@ def test_checkpoints_of_others_are_refused(files, table, tmp_path):
     distributed.fit(small(), files, target="ill", checkpoint=run)
     with pytest.raises(LacunetError, match="other parameters or other data"):
         distributed.fit(small(lr=0.1), files, target="ill", checkpoint=run)
-    other = write_files(table.drop(columns="number").head(1500), tmp_path / "other")
+    # As many rows, and bytes, of other numbers.
+    rows = table.drop(columns="number").assign(a=-table["a"])
+    other = write_files(rows, tmp_path / "other")
     with pytest.raises(LacunetError, match="other parameters or other data"):
         distributed.fit(small(), other, target="ill", checkpoint=run)
     (run / "summary.safetensors").write_bytes(b"nothing")
@@ -340,6 +387,13 @@ def test_checkpoints_of_others_are_refused(files, table, tmp_path):
     path = other / "part-0.parquet"
     with pytest.raises(LacunetError, match="a file, but expected a folder"):
         distributed.fit(small(), files, target="ill", checkpoint=path)
+
+
+def test_what_a_killed_process_left_of_its_first_file_is_no_obstacle(files, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".owner.safetensors.lacunet-1-ff").write_bytes(b"half")
+    distributed.fit(small(), files, target="ill", checkpoint=run)
 
 
 def test_a_full_disk_leaves_no_half_checkpoint(files, tmp_path, monkeypatch):
@@ -422,25 +476,31 @@ def test_row_groups_may_be_held_out_whole(table, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_fit_under_torchrun_is_that_of_one_process(files, table, fitted, tmp_path):
+@pytest.mark.parametrize("seed", ["0", "None"])
+def test_a_fit_under_torchrun_is_that_of_one_process(
+    seed, files, table, fitted, tmp_path
+):
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys\n"
         "import torch\n"
         "torch.set_num_threads(1)\n"
         "from lacunet import LacunetClassifier, distributed\n"
-        "model = LacunetClassifier(random_state=0, n_networks=2, max_epochs=3,\n"
-        "                          hidden_layer_sizes=(16,))\n"
+        "model = LacunetClassifier(n_networks=2, max_epochs=3,\n"
+        f"                          hidden_layer_sizes=(16,), random_state={seed})\n"
         "distributed.fit(model, sys.argv[1], target='ill', checkpoint=sys.argv[2])\n"
-        "if os.environ['RANK'] == '0':\n"
-        "    model.save(sys.argv[3])\n"
+        "model.save(sys.argv[3] + os.environ['RANK'])\n"
     )
     run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    arguments = [files, tmp_path / "run", tmp_path / "model"]
+    found = []
     for number in (1, 2):  # the second time from the checkpoint
-        arguments[2] = tmp_path / f"model{number}"
-        subprocess.run([*run, program, *arguments], check=True, timeout=120)
-        model = lacunet.load(arguments[2])
-        found = model.predict_proba(table[FEATURES])
+        output = tmp_path / f"model{number}-"
+        arguments = [program, files, tmp_path / "run", output]
+        subprocess.run([*run, *arguments], check=True, timeout=120)
+        models = [lacunet.load(f"{output}{rank}") for rank in range(2)]
+        found += [model.predict_proba(table[FEATURES]) for model in models]
+    for each in found[1:]:  # other ranks, and once more
+        np.testing.assert_array_equal(each, found[0])
+    if seed == "0":
         expected = fitted.predict_proba(table[FEATURES])
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(found[0], expected, atol=1e-5)

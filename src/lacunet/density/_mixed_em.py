@@ -197,7 +197,8 @@ def expect_codes(
         counts = torch.zeros_like(table).index_add_(0, index.flatten(), of_cells)
         nothing = torch.zeros(n_components, 0, dtype=torch.float64)
         of_numbers = DiagStatistics(responsibilities.sum(0), nothing, nothing, nothing)
-        return float(total.sum()), MixedStatistics(of_numbers, counts[:width].T)
+        counted = counts[:width].T.contiguous()
+        return float(total.sum()), MixedStatistics(of_numbers, counted)
 
 
 def add_expectations(

@@ -27,6 +27,7 @@ from lacunet.distributed._parquet import BadFileError, ParquetRows, RowGroup
 from lacunet.distributed._summary import Summary, summarise_rows
 from lacunet.distributed._workers import Team, Workers, open_workers, will_be_local
 from lacunet.estimators import (
+    LANES,
     CheckpointFile,
     Coded,
     RowCoder,
@@ -180,7 +181,8 @@ class Run:
         self.held_out: pa.Table | None = None
         self.sample: pa.Table | None = None
         self._workers, self._address = workers, ray_address
-        self._checkpoint = None if checkpoint is None else Path(checkpoint)
+        # A worker may be in another folder.
+        self._checkpoint = None if checkpoint is None else Path(checkpoint).absolute()
         self._skip = skip_bad_files
 
     def fit(self) -> None:
@@ -347,6 +349,9 @@ def _summarise_group(group: RowGroup, reader: Reader) -> Summary | BadFileError:
         found = summarise_rows(reader.tables(group), classes=reader.classes)
     except BadFileError as error:
         return error
+    except (ValueError, TypeError) as error:  # infinite values, cells of no type
+        reason = f"which can't be used ({str(error).rstrip('.')})"
+        return reader.rows.refuse(group, reason)
     if found.n_rows and not any(column.n_observed for column in found.columns):
         return reader.rows.refuse(group, "without a value in any column")
     return found
@@ -464,7 +469,9 @@ class ParquetBlocks:
 
     def begin(self, seed: int) -> int:
         """Return the seed of this fit: the one given, unless it has begun before."""
-        return self._journal.remember("seed", lambda: seed)
+        # Under torchrun each rank has drawn another: that of the first is taken.
+        [first, *_] = self._workers.map(int, [seed] * self._workers.n)
+        return self._journal.remember("seed", lambda: int(first))
 
     def scan(self, coder: RowCoder, grids: list[np.ndarray]) -> Scan:
         """Add up and sample the encoded rows."""
@@ -484,6 +491,7 @@ class ParquetBlocks:
         found: tuple[float, Any] = self._journal.remember(
             f"em-{self._n_expectations}",
             lambda: reduce(add_expectations, filter(None, expectations())),
+            of=arguments[1],
         )
         return found
 
@@ -512,15 +520,15 @@ class ParquetBlocks:
 
     def train(self, coder: RowCoder, jobs: Sequence[ViewJob]) -> list[Trained]:
         """Train views, each by as many workers as there are for it."""
-        n_blocks = int(np.count_nonzero(jobs[0].scan.n_labelled))
-        size = max(1, min(self._workers.n // len(jobs), n_blocks))
+        n_blocks = int(np.count_nonzero(jobs[0].n_labelled))
+        size = max(1, min(self._workers.n // len(jobs), n_blocks, LANES))
         folder, owner = self._journal.folder, self._journal.owner
         calls = []
         for number, job in enumerate(jobs):
             path = None if folder is None else folder / f"view-{number}.safetensors"
             arguments = (self.reader, coder, job, path, owner, self._verbose)
             calls.append([arguments] * size)
-        n_rows = int(jobs[0].scan.n_labelled.sum())
+        n_rows = jobs[0].whole.n_rows
         with self._show_epochs(n_rows, [team[0][3] for team in calls]):
             return [members[0] for members in self._workers.teams(_train_view, calls)]
 

@@ -1,5 +1,6 @@
 """What a fit has found so far, in files: a fit that was killed goes on from there."""
 
+import hashlib
 import importlib
 import json
 from collections.abc import Callable
@@ -47,7 +48,9 @@ class Journal:
             if not folder.is_dir():
                 msg = f"Got checkpoint={str(folder)!r}, a file, but expected a folder."
                 raise LacunetError(msg)
-            self._found = {path.name for path in folder.iterdir()}
+            # Hidden ones are what a process that was killed had not finished.
+            names = (path.name for path in folder.iterdir())
+            self._found = {name for name in names if not name.startswith(".")}
             if self._found and "owner.safetensors" not in self._found:
                 msg = (
                     f"Got checkpoint={str(folder)!r}, a folder with other files, but "
@@ -58,17 +61,28 @@ class Journal:
             check_folder(folder, n_bytes=2**20)
             folder.mkdir(parents=True, exist_ok=True)
 
-    def remember(self, name: str, compute: Callable[[], Result]) -> Result:
-        """Return the result of a step, computed now unless it was before."""
+    def remember(
+        self, name: str, compute: Callable[[], Result], of: Any = None
+    ) -> Result:
+        """Return the result of a step, computed now unless it was before.
+
+        ``of`` is what the step was computed from, and has to be the same then.
+        """
         if self.folder is None:
             return compute()
         path = self.folder / f"{name}.safetensors"
+        owner = self.owner
+        if of is not None:
+            tensors: dict[str, Tensor] = {}
+            content = [repr(_pack(of, tensors)).encode()]
+            content += [tensor.numpy().tobytes() for tensor in tensors.values()]
+            owner += hashlib.sha256(b"".join(content)).hexdigest()
         if path.name in self._found:
-            return self._read(path)  # type: ignore[no-any-return]
+            return self._read(path, owner)  # type: ignore[no-any-return]
         result = compute()
         if self._writes:
-            tensors: dict[str, Tensor] = {}
-            record = {"owner": self.owner, "result": _pack(result, tensors)}
+            tensors = {}
+            record = {"owner": owner, "result": _pack(result, tensors)}
             data = save(tensors, {_RECORD: json.dumps(record)})
             try:
                 with temporary_name(path) as temporary:
@@ -79,7 +93,7 @@ class Journal:
                 raise LacunetError(msg) from error
         return result
 
-    def _read(self, path: Path) -> Any:
+    def _read(self, path: Path, owner: str) -> Any:
         try:
             with safe_open(path, "pt") as file:
                 record = json.loads(file.metadata()[_RECORD])
@@ -90,7 +104,7 @@ class Journal:
                 f"folder, or give another one, to begin anew."
             )
             raise LacunetError(msg) from error
-        if record["owner"] != self.owner:
+        if record["owner"] != owner:
             msg = (
                 f"Got checkpoint={str(path.parent)!r}, which was written by a fit with "
                 f"other parameters or other data, but expected one of this fit. Delete "

@@ -78,8 +78,8 @@ class ParquetRows:
         In the order of the paths.
     folder : str
         The lowest folder that all files are in.
-    sizes : mapping of str to int
-        Bytes of each file.
+    footers : mapping of str to str
+        A digest of the footer of each file.
     skipped : mapping of str to str
         Why files were left out.
     filesystem : pyarrow.fs.FileSystem, default=None
@@ -101,7 +101,7 @@ class ParquetRows:
     schema: pa.Schema
     groups: tuple[RowGroup, ...]
     folder: str
-    sizes: Mapping[str, int]
+    footers: Mapping[str, str]
     skipped: Mapping[str, str]
     filesystem: Any = None
 
@@ -155,7 +155,7 @@ class ParquetRows:
             for index, n_rows in enumerate(footer.counts):
                 groups.append(RowGroup(len(groups), path, index, first_row, n_rows))
                 first_row += n_rows
-        sizes = {path: footer.size for path, footer in good.items()}
+        digests = {path: footer.digest for path, footer in good.items()}
         folder = os.path.commonpath([*map(os.path.dirname, paths)])
         for name, path in _partitions(paths, folder):
             if name not in schema.names and (columns is None or name in columns):
@@ -165,7 +165,7 @@ class ParquetRows:
                     f"files of one such folder."
                 )
                 raise TableError(msg)
-        return cls(schema, tuple(groups), folder, sizes, skipped, filesystem)
+        return cls(schema, tuple(groups), folder, digests, skipped, filesystem)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class ParquetRows:
     @property
     def paths(self) -> tuple[str, ...]:
         """Paths of the files, sorted."""
-        return tuple(self.sizes)
+        return tuple(self.footers)
 
     @cached_property
     def n_rows(self) -> int:
@@ -184,11 +184,11 @@ class ParquetRows:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of names, sizes, row counts and schema: what a checkpoint is of."""
-        counts: dict[str, list[int]] = {path: [] for path in self.paths}
-        for group in self.groups:
-            counts[group.path].append(group.n_rows)
-        files = sorted((self.relative(p), self.sizes[p], counts[p]) for p in self.paths)
+        """A hash of names, footers and schema: what a checkpoint is of.
+
+        A footer has the places, sizes and ranges of all columns of its file.
+        """
+        files = sorted((self.relative(path), x) for path, x in self.footers.items())
         columns = [(field.name, str(field.type)) for field in self.schema]
         return hashlib.sha256(repr((files, columns)).encode()).hexdigest()
 
@@ -200,10 +200,10 @@ class ParquetRows:
         """Return all but a file, which turned out to be bad."""
         left = [group for group in self.groups if group.path != path]
         groups = tuple(replace(each, number=i) for i, each in enumerate(left))
-        sizes = {each: size for each, size in self.sizes.items() if each != path}
+        footers = {each: x for each, x in self.footers.items() if each != path}
         skipped = {**self.skipped, path: reason}
-        _check_some(sizes, skipped)
-        return replace(self, groups=groups, sizes=sizes, skipped=skipped)
+        _check_some(footers, skipped)
+        return replace(self, groups=groups, footers=footers, skipped=skipped)
 
     def warn_skipped(self) -> None:
         """List the files that were left out, if there are any."""
@@ -367,7 +367,9 @@ def _files_of(data: ds.Dataset) -> tuple[Any, list[str]]:
         what = "a dataset with columns in the names of folders"
     else:
         local = isinstance(data.filesystem, pafs.LocalFileSystem)
-        return None if local else data.filesystem, sorted(data.files)
+        if local:  # a worker may be in another folder
+            return None, sorted(str(Path(path).absolute()) for path in data.files)
+        return data.filesystem, sorted(data.files)
     msg = (
         f"Got {what}, but expected all of some Parquet files. Write it to such with "
         f"pyarrow.dataset.write_dataset, and use their folder."
@@ -446,7 +448,7 @@ def _check_some(good: Mapping[str, Any], skipped: Mapping[str, str]) -> None:
 
 
 class _Footer(NamedTuple):
-    size: int  # bytes of the file
+    digest: str  # of its bytes
     counts: list[int]  # rows of each row group
     types: dict[str, pa.DataType]  # of each column
 
@@ -462,6 +464,11 @@ def _read_footer(
             return BadFileError(path, "which is empty, but expected a Parquet file")
         with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as file:
             schema, counts = file.schema_arrow, _count_rows(file)
+        with place.open_input_file(path) as stream:
+            stream.seek(size - 8)
+            n_bytes = int.from_bytes(stream.read(4), "little")
+            stream.seek(size - 8 - n_bytes)
+            digest = hashlib.sha256(stream.read(n_bytes)).hexdigest()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = f"which can't be read ({_reason(error)}), but expected a Parquet file"
         return BadFileError(path, what)
@@ -478,7 +485,7 @@ def _read_footer(
         name = Counter(field.name for field in fields).most_common(1)[0][0]
         what = f"with several columns {shorten(name)!r}, but expected a name for each"
         return BadFileError(path, what)
-    return _Footer(size, counts, types)
+    return _Footer(digest, counts, types)
 
 
 def _count_rows(file: pq.ParquetFile) -> list[int]:

@@ -20,7 +20,7 @@ from datasketches import (
 
 from lacunet.estimators import Column, TableSummary, TargetScale, read_columns
 from lacunet.estimators import as_table as as_columns
-from lacunet.exceptions import TableError
+from lacunet.exceptions import TableError, warn_user
 from lacunet.tables import ColumnSummary
 
 # Of the t-digest: the larger, the finer. The quantiles are right within 0.1%.
@@ -141,10 +141,21 @@ class ColumnSketch:
             sketch = frequent_strings_sketch.deserialize(self.categories)
             # Some more than there are, if some of the rarest were lost.
             kind = frequent_items_error_type.NO_FALSE_NEGATIVES
+            items = sketch.get_frequent_items(kind)
             counts: dict[Any, int] = {
                 value == "True" if self.boolean else value: int(count)
-                for value, count, *_ in sketch.get_frequent_items(kind)
+                for value, count, *_ in items
             }
+            # Those that were lost count as missing.
+            had_missing |= any(low < high for *_, low, high in items) or not items
+            if not counts:
+                msg = (
+                    f"Got column {name!r} with so many different texts that none of "
+                    f"them is frequent. It is kept, but hardly any text is known, and "
+                    f"the others count as missing. Leave it out."
+                )
+                warn_user(msg)
+                counts = {"": 1}
             return Column.of_categories(
                 name, counts, max_categories, had_missing=had_missing
             )
@@ -160,6 +171,8 @@ class ColumnSketch:
             sketch = frequent_strings_sketch.deserialize(self.categories)
             kind = frequent_items_error_type.NO_FALSE_NEGATIVES
             items = sketch.get_frequent_items(kind)
+            if not items:
+                return None
             least = {value: int(low) for value, _, low, _ in items}
             frequent = sorted(least.items(), key=lambda pair: (-pair[1], pair[0]))
             return ColumnSummary.of_counts(name, *sizes, dict(frequent))
@@ -293,7 +306,10 @@ def summarise_rows(
                 found = pc.value_counts(target).to_pylist()
                 counts = {pair["values"]: pair["counts"] for pair in found}
             elif len(target):
-                y = target.cast(pa.float64()).to_numpy()
+                y = target.cast(pa.float64(), safe=False).to_numpy()
+                if not np.isfinite(y).all():
+                    msg = "the target has infinite values"
+                    raise ValueError(msg)
                 squares = float(np.square(y - y.mean()).sum())
                 ends = float(y.min()), float(y.max())
                 moments = Moments(len(y), float(y.mean()), squares, *ends)

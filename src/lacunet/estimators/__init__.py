@@ -31,12 +31,11 @@ from lacunet.estimators._saving import check_place, load
 from lacunet.estimators._saving import name_owner as name_owner
 from lacunet.estimators._saving import pack_parameters as pack_parameters
 from lacunet.estimators._saving import read_history as read_history
-from lacunet.estimators._stream import Blocks as Blocks
+from lacunet.estimators._stream import LANES as LANES
 from lacunet.estimators._stream import Coded as Coded
 from lacunet.estimators._stream import RowCoder as RowCoder
 from lacunet.estimators._stream import Scan as Scan
 from lacunet.estimators._stream import TableSummary as TableSummary
-from lacunet.estimators._stream import Team as Team
 from lacunet.estimators._stream import Trained as Trained
 from lacunet.estimators._stream import ViewJob as ViewJob
 from lacunet.estimators._stream import expect_block as expect_block

@@ -44,6 +44,7 @@ from lacunet.estimators._fit import (
     Samples,
     Setting,
     build_views,
+    count_networks,
     fit_views,
     make_task,
     to_tensor,
@@ -459,8 +460,11 @@ class NetworkEstimator(DensityEstimator):
         nothing = np.empty(0, dtype=np.intp)
         inputs = InputEncoder(table, nothing)
         coder = RowCoder(inputs, target, n_folds, self._seed)
-        values = inputs.add_marks(table.scaling.transform(summary.values))
-        grids = [find_grid(column[~np.isnan(column)]) for column in values.T]
+        grids: list[np.ndarray] = []
+        parameters, body = self._training_parameters(), self._body(1)
+        if count_networks(parameters, body, summary.n_rows, table.n_numeric)[1]:
+            values = inputs.add_marks(table.scaling.transform(summary.values))
+            grids = [find_grid(column[~np.isnan(column)]) for column in values.T]
         scan = blocks.scan(coder, grids)
         sample = scan.sample
         if is_of_copies(sample, table.width):
@@ -470,21 +474,20 @@ class NetworkEstimator(DensityEstimator):
                 replace(coder, by_place=True),
                 replace(scan, fold_weights=even),
             )
-        labelled = sample[sample.labelled]
-        whole = labelled.targets.dtype.kind == "i"
+        whole = sample.targets.dtype.kind == "i"
         marked = choose_marked(
-            self._training_parameters()["indicator"],
+            parameters["indicator"],
             table,
-            labelled.x,
-            labelled.targets,
+            sample.x,
+            sample.targets,
             classes=whole,
         )
         self._inputs = InputEncoder(table, marked)
         self._most_missing = scan.most_missing
         coder = replace(coder, inputs=self._inputs)
-        x = self._inputs.mark(labelled.x)
-        targets = x if problem.out_features is None else labelled.targets
-        samples = Samples(x, targets, labelled.weights)
+        x = self._inputs.mark(sample.x)
+        targets = x if problem.out_features is None else sample.targets
+        samples = Samples(x, targets, sample.weights)
         setting = self._setting(problem, samples, None)
 
         def refine(
@@ -507,16 +510,18 @@ class NetworkEstimator(DensityEstimator):
             module = build_views(
                 setting,
                 samples,
-                self._inputs.mark(sample[~sample.labelled].x),
+                self._inputs.mark(scan.unlabelled.x),
                 Watch(),
                 bins=find_bins(scan.histograms) if scan.histograms else None,
                 refine=refine,
             )
             self._initialise(module, samples, setting.seeds(5))
-            folds = Folds(torch.as_tensor(labelled.folds), n_folds)
+            folds = Folds(torch.as_tensor(sample.folds), n_folds)
             jobs = [
-                ViewJob(view, setting, samples, folds, scan, setting.seeds(3) + number)
-                for number, view in enumerate(module)
+                ViewJob(
+                    view, setting, samples, folds, scan.whole, scan.n_labelled, seed
+                )
+                for seed, view in enumerate(module, start=setting.seeds(3))
             ]
             trained = blocks.train(coder, jobs)
             for view, (tensors, _) in zip(module, trained, strict=True):

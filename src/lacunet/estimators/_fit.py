@@ -172,6 +172,19 @@ def undisturbed() -> Iterator[None]:
 # --- the views
 
 
+def count_networks(
+    parameters: dict[str, Any], body: BodyShape, n_rows: int, n_numeric: int
+) -> tuple[int, int]:
+    """Return the number of networks, and of those that see bins."""
+    n_networks = parameters["n_networks"]
+    if n_networks == "auto":
+        many = n_rows >= RECIPE.many_rows
+        n_networks = RECIPE.n_networks_of_many if many else RECIPE.n_networks
+    # Without numbers both views would be the same; radial networks have one.
+    two = parameters["density"] == "auto" and n_numeric and body.normalise is None
+    return n_networks, n_networks // 2 if two else 0
+
+
 # Given a mixture, its components fitted to some rows, and the bins that numbers are put
 # in (None for numbers as they are), it returns components that fit all rows.
 Refine = Callable[
@@ -199,13 +212,9 @@ def build_views(
     generator = torch.Generator().manual_seed(setting.seeds(0))
     rows = np.concatenate([samples.x, unlabelled]) if len(unlabelled) else samples.x
     auto = parameters["density"] == "auto"
-    n_networks = parameters["n_networks"]
-    if n_networks == "auto":
-        many = len(samples.x) >= RECIPE.many_rows
-        n_networks = RECIPE.n_networks_of_many if many else RECIPE.n_networks
-    # Without numbers both views would be the same; radial networks have one.
-    two = auto and setting.n_numeric > 0 and body.normalise is None
-    n_second = n_networks // 2 if two else 0
+    n_networks, n_second = count_networks(
+        parameters, body, len(samples.x), setting.n_numeric
+    )
 
     mixture, components = fit_density(
         parameters["density"], rows, setting.sizes, setting.seeds(1), watch
@@ -319,6 +328,7 @@ class Batch:
     folds: Tensor
     generator: RowGenerator  # of what is drawn for them
     n_rows: int  # in all processes
+    factor: float = 1.0  # of the loss: 0 if the rows stand for none at all
 
     def __len__(self) -> int:
         """Return the number of rows, in all processes."""
@@ -467,6 +477,7 @@ class NetworkTask:
         self._cells_a_row: float | None = None
         if whole is not None:
             trained = (whole.fold_weights.sum() - whole.fold_weights) / whole.n_rows
+            trained = trained.clamp_min(1e-6)
             self._mean_weights = [
                 trained[torch.arange(view.networks.n_networks) % folds.n].to(rows.x)
                 for view in module
@@ -501,7 +512,7 @@ class NetworkTask:
         # rows counts less than one of heavy rows.
         totals = batch.n_rows * self._mean_weights[part]
         means = (losses * of_networks).sum(1) / totals
-        return means.mean() + self._density_loss(view, batch)
+        return batch.factor * (means.mean() + self._density_loss(view, batch))
 
     def _hide(self, part: int, batch: Batch) -> Tensor:
         """Hide cells of a batch, of each generator's rows by its own draws."""

@@ -37,7 +37,6 @@ from lacunet.estimators._fit import (
     make_optimiser,
     make_plan,
     make_task,
-    to_tensor,
     undisturbed,
 )
 from lacunet.estimators._sampling import hash_rows
@@ -47,8 +46,9 @@ from lacunet.training import Epoch, Tensors, train
 
 # Rows of the sample: EM starts from it, and networks are validated on it.
 SAMPLE_ROWS = 20_000
-# Streams that each batch is made of, and the numbers that all of them hold to shuffle.
-_LANES = 8
+# Streams that each batch is made of, also the largest team; and the numbers that all of
+# them hold to shuffle.
+LANES = 8
 _SHUFFLED_NUMBERS = 2**22
 # Numbers of a block that is read as a whole, and not as its rows are needed.
 _READ_AT_ONCE = 2**21
@@ -74,9 +74,11 @@ def fit_blocks(estimator: Any, blocks: "Blocks") -> None:
     seed = blocks.begin(seed)
     coder = RowCoder(PlainRows(n_columns), TargetCode(), 1, seed, dtype=np.float64)
     scan = blocks.scan(coder, [])
+    given = estimator.random_state
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is a start
-        estimator.fit(scan.sample.x)
+        estimator.set_params(random_state=seed).fit(scan.sample.x)
+    estimator.set_params(random_state=given)
     estimator.feature_names_in_ = np.array(blocks.names, dtype=object)
     counts = np.maximum((~np.isnan(scan.sample.x)).sum(0), 1)
     shift = np.nansum(scan.sample.x, axis=0) / counts
@@ -249,10 +251,12 @@ class Scan:
     n_labelled: np.ndarray  # (blocks,)
     fold_weights: np.ndarray  # (folds,)
     n_rows: int
-    n_cells: int  # observed ones
+    n_cells: int  # observed ones, of rows with a target
     most_missing: int  # cells of a row
     histograms: list[Histogram]
-    sample: Coded  # the rows of the smallest keys
+    # The rows of the smallest keys, of those with a target and of the others.
+    sample: Coded
+    unlabelled: Coded
 
     def __add__(self, other: "Scan") -> "Scan":
         """Add up the scans of two blocks, in their order."""
@@ -265,13 +269,14 @@ class Scan:
             max(self.most_missing, other.most_missing),
             [one + two for one, two in pairs],
             _smallest(Coded.join([self.sample, other.sample])),
+            _smallest(Coded.join([self.unlabelled, other.unlabelled])),
         )
 
     @property
     def whole(self) -> Whole:
         """What training has to know of all rows."""
         n_rows = int(self.n_labelled.sum())
-        cells = self.n_cells / self.n_rows
+        cells = self.n_cells / max(1, n_rows)
         return Whole(n_rows, torch.from_numpy(self.fold_weights), cells)
 
 
@@ -291,19 +296,21 @@ def scan_rows(
         if coder.target.classes is not None:  # some may be in other blocks only
             n_more = len(coder.target.classes) - outputs.shape[1]
             outputs = np.pad(outputs, ((0, 0), (0, n_more)))
-        missing = np.isnan(rows.x[:, coder.inputs.table.starts])
+        starts = coder.inputs.table.starts
+        missing = np.isnan(rows.x[:, starts])
         scans.append(
             Scan(
                 np.array([len(labelled)]),
                 np.bincount(labelled.folds, labelled.weights, minlength=coder.n_folds),
                 len(rows),
-                int((~missing).sum()),
+                int((~np.isnan(labelled.x[:, starts])).sum()),
                 int(missing.sum(1).max(initial=0)),
                 [
                     Histogram.of_column(column, outputs, grid)
                     for column, grid in zip(labelled.x.T, grids, strict=False)
                 ],
-                _smallest(rows),
+                _smallest(labelled),
+                _smallest(rows[~rows.labelled]),
             )
         )
     total = reduce(add, scans)
@@ -357,7 +364,8 @@ class ViewJob:
     setting: Setting
     sample: Samples
     folds: Folds  # of the sample
-    scan: Scan
+    whole: Whole
+    n_labelled: np.ndarray  # rows of each block
     seed: int
 
 
@@ -431,7 +439,7 @@ def train_view(
     result is that of one process, but for rounding. ``read`` returns the rows of the
     block with a number.
     """
-    setting, whole = job.setting, job.scan.whole
+    setting, whole = job.setting, job.whole
     module = ViewEnsemble([job.view])
 
     def batches(size: int, generator: torch.Generator) -> "LaneBatches":
@@ -439,8 +447,14 @@ def train_view(
         return LaneBatches(job, read, size, seed, team.rank, team.size)
 
     def sum_up(part: nn.Module, loss: Tensor) -> None:
-        gradients = [p.grad for p in part.parameters() if p.grad is not None]
-        shared = [loss.detach().view(1), *(g.view(-1) for g in gradients)]
+        shared = [loss.detach().view(1)]
+        for parameter in part.parameters():
+            if parameter.requires_grad:
+                if parameter.grad is None:  # where nothing is missing, gamma has none
+                    parameter.grad = torch.zeros_like(parameter)
+                shared.append(parameter.grad.view(-1))
+        if team.size == 1:
+            return
         together = torch.cat(shared)
         team.sum_(together)
         sizes = [len(tensor) for tensor in shared]
@@ -458,7 +472,7 @@ def train_view(
             torch.Generator().manual_seed(job.seed),
             store=store if store is None or team.rank == 0 else _Unwritten(store),
             batches=batches,
-            sum_up=sum_up if team.size > 1 else None,
+            sum_up=sum_up,
             interruptible=False,
             verbose=verbose and team.rank == 0,
         )
@@ -484,10 +498,10 @@ class LaneBatches:
         n_ranks: int,
     ) -> None:
         self._job, self._read, self._seed = job, read, seed
-        n_blocks = int(np.count_nonzero(job.scan.n_labelled))
-        self._n_lanes = min(max(_LANES, n_ranks), n_blocks)
+        n_blocks = int(np.count_nonzero(job.n_labelled))
+        self._n_lanes = min(LANES, n_blocks)
         self._mine = range(rank, self._n_lanes, n_ranks)
-        self._n_steps = -(-int(job.scan.n_labelled.sum()) // size)
+        self._n_steps = -(-int(job.n_labelled.sum()) // size)
 
     def __len__(self) -> int:
         """Return the number of batches."""
@@ -500,7 +514,7 @@ class LaneBatches:
     @cached_property
     def _lanes(self) -> list[list[int]]:
         """The blocks of each lane, about as many rows in each."""
-        sizes = self._job.scan.n_labelled
+        sizes = self._job.n_labelled
         lanes: list[list[int]] = [[] for _ in range(self._n_lanes)]
         filled = np.zeros(self._n_lanes)
         for block in np.random.RandomState(self._seed % 2**32).permutation(len(sizes)):
@@ -513,7 +527,7 @@ class LaneBatches:
     def __iter__(self) -> Iterator[Batch]:
         """Read the blocks, and yield this process's rows of each batch."""
         device = self._job.setting.device
-        sizes = [int(self._job.scan.n_labelled[lane].sum()) for lane in self._lanes]
+        sizes = [int(self._job.n_labelled[lane].sum()) for lane in self._lanes]
         ends = [np.arange(1, self._n_steps + 1) * n // self._n_steps for n in sizes]
         counts = np.diff(np.stack(ends), axis=1, prepend=0)  # (lanes, steps)
         sources = {lane: self._rows_of(lane) for lane in self._mine}
@@ -526,21 +540,23 @@ class LaneBatches:
             pieces = []
             for lane in self._mine:
                 rows, n = held[lane], int(of_step[lane])
-                while sum(map(len, rows)) < n:
+                while not rows or sum(map(len, rows)) < n:
                     rows.append(next(sources[lane]))
                 joined = Coded.join(rows)
                 pieces.append(joined[:n])
                 held[lane] = [joined[n:]]
-            batch = Coded.join(pieces)
-            whole = batch.targets.dtype.kind == "i"
-            dtype = torch.int64 if whole else torch.float32
+            batch, sample = Coded.join(pieces), self._job.sample
+            draws = [(generators[lane], int(of_step[lane])) for lane in self._mine]
+            chosen, folds = Samples(batch.x, batch.targets, batch.weights), batch.folds
+            if not len(batch):  # a row all the same, so that there are gradients
+                chosen, folds = sample[np.zeros(1, dtype=int)], np.zeros(1, dtype=int)
+                draws = [(torch.Generator(), 1)]
             yield Batch(
-                to_tensor(batch.x, device),
-                torch.as_tensor(batch.targets, dtype=dtype, device=device),
-                to_tensor(batch.weights, device),
-                torch.as_tensor(batch.folds, device=device),
-                [(generators[lane], int(of_step[lane])) for lane in self._mine],
+                *chosen.to_rows(device),
+                torch.as_tensor(folds, device=device),
+                draws,
                 int(of_step.sum()),
+                factor=float(len(batch) > 0),
             )
 
     def _key(self, lane: int) -> np.ndarray:
@@ -560,11 +576,13 @@ class LaneBatches:
             return rows[least:]
 
         for block in self._lanes[lane]:
-            pieces: Iterable[Coded] = self._read(block)
-            if self._job.scan.n_labelled[block] * width <= _READ_AT_ONCE:
+            pieces: Iterable[Coded] = (
+                rows[rows.labelled] for rows in self._read(block)
+            )
+            if self._job.n_labelled[block] * width <= _READ_AT_ONCE:
                 pieces = list(pieces)  # a file that is open takes more memory
             for rows in pieces:
-                pool.append(rows[rows.labelled])
+                pool.append(rows)
                 if sum(map(len, pool)) >= most:
                     yield mix(most // 2)
         if pool:

@@ -201,7 +201,8 @@ class NetworkEnsemble(nn.Module):
         n_units = self.n_networks * self.hidden_sizes[0]
 
         def by_network(columns: Tensor) -> Tensor:
-            return columns.reshape(len(columns), self.n_networks, -1).transpose(0, 1)
+            n_each = columns.shape[1] // self.n_networks
+            return columns.view(-1, self.n_networks, n_each).transpose(0, 1)
 
         skip = side_by_side[:, n_units:]
         response = by_network(side_by_side[:, :n_units])
