@@ -41,7 +41,7 @@ from benchmarks.table import markdown, score, write_part
 from lacunet import IncompleteGaussianMixture, LacunetClassifier, distributed, load
 from lacunet.distributed import _fit as distributed_fit
 from lacunet.distributed._workers import open_workers
-from lacunet.estimators import train_view
+from lacunet.estimators import LANES, train_view
 
 ROOT = Path(__file__).parents[1]
 OUT = Path("benchmarks/results/scale.json")
@@ -839,12 +839,13 @@ def show_scaling(report: Found) -> str:
     received = MANY_ROWS / GROUP_ROWS * group / BYTES_A_SECOND
     body = []
     for workers in (8, 64, 512):
-        team = workers // 2  # a view each
-        computing, messages = step / workers, 2 * (team - 1)
+        team = min(workers // 2, LANES)  # of each of two views
+        computing, messages = step / (2 * team), 2 * (team - 1)
         sending = messages / team * gradients / BYTES_A_SECOND + messages * LATENCY
         body.append(
             (
                 str(workers),
+                str(2 * team),
                 str(BATCH // team),
                 f"{1e3 * computing:.2f} ms",
                 f"{1e3 * sending:.2f} ms",
@@ -853,7 +854,8 @@ def show_scaling(report: Found) -> str:
                 f"{received:.1f} s",
             )
         )
-    header = ("workers", "rows of each in a step", "computing", "network")
+    header = ("workers", "in training", "rows of each in a step")
+    header += ("computing", "network")
     header += ("against one worker", "EM iteration: computing", "driver receives")
     return markdown(header, body)
 

@@ -24,6 +24,7 @@ import torch
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+NEEDS_RAY = "<!-- needs: ray -->"
 BLOCK = re.compile(
     r"(?P<skip>^[ ]*<!-- skip: \S.*?-->[ ]*\n)?"
     r"(?:^[ ]*<!-- needs: (?P<needs>\w+) -->[ ]*\n)?"
@@ -43,7 +44,12 @@ def python_blocks(text):
 
 def pages_with_blocks():
     pages = sorted((ROOT / "docs").glob("*.md"))
-    return [page for page in pages if python_blocks(page.read_text("utf-8"))]
+    return [
+        # Ray takes long to start.
+        pytest.param(page, marks=[pytest.mark.slow] * (NEEDS_RAY in text))
+        for page in pages
+        if python_blocks(text := page.read_text("utf-8"))
+    ]
 
 
 # Of torch's own modules, when it imports its exporters.
@@ -56,7 +62,7 @@ def test_code_blocks_run_as_printed(page, tmp_path, monkeypatch):
     text = page.read_text("utf-8")
     blocks = python_blocks(text)
     assert blocks, f"{page.name} has no python block"
-    if "<!-- needs: ray -->" in text:  # which reads its settings once in a process
+    if NEEDS_RAY in text:  # which reads its settings once in a process
         variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         variables["RAY_USAGE_STATS_ENABLED"] = "0"
         subprocess.run(

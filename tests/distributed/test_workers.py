@@ -66,6 +66,7 @@ def test_a_worker_has_one_thread(on_ray):
     assert list(on_ray.map(on_workers.n_threads, range(2))) == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_no_result(on_ray, tmp_path):
     before = on_ray.n_restarts
     marker = str(tmp_path / "died")
@@ -84,6 +85,7 @@ def test_members_of_a_team_add_up(on_ray):
     ]
 
 
+@pytest.mark.slow
 def test_a_team_with_a_killed_member_starts_again(on_ray, tmp_path, capfd):
     before = on_ray.n_restarts
     marker = str(tmp_path / "died")
@@ -93,11 +95,12 @@ def test_a_team_with_a_killed_member_starts_again(on_ray, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")  # nothing by Ray
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [
         on_workers.add_up_or_fail,
-        pytest.param(on_workers.sleep_or_fail, marks=pytest.mark.slow),
+        on_workers.sleep_or_fail,
     ],
 )
 def test_an_error_of_a_member_ends_its_team_at_once(on_ray, function):

@@ -74,7 +74,7 @@ def fit(
     a hash of their content.
 
     Results do not depend on the number of workers, but for rounding: those of EM are
-    the same bit by bit.
+    the same bit by bit, if this process has one thread, as workers have.
 
     Parameters
     ----------
