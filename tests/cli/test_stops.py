@@ -79,11 +79,16 @@ def stop(process, number):
 @pytest.mark.parametrize(
     "stage",
     [
-        "lacunet.estimators._base.build_views",
         "epoch",
-        "sklearn.ensemble.HistGradientBoostingClassifier",
-        "lacunet.evaluation._hold_out.score",
         "lacunet.estimators._base.write_model",
+        *(
+            pytest.param(stage, marks=pytest.mark.slow)
+            for stage in (
+                "lacunet.estimators._base.build_views",
+                "sklearn.ensemble.HistGradientBoostingClassifier",
+                "lacunet.evaluation._hold_out.score",
+            )
+        ),
     ],
 )
 def test_ctrl_c_stops_wherever_it_comes_and_leaves_nothing(folder, stage):

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from tests.distributed.conftest import write_files
 
 import lacunet
@@ -80,14 +81,28 @@ def kill(monkeypatch):
     return kill_in
 
 
+def test_a_mixture_does_not_see_that_a_worker_was_killed(
+    kill, table, tmp_path, local_ray
+):
+    folder = write_files(table[[*"abcd", "count"]], tmp_path / "data")
+    mixture = IncompleteGaussianMixture(2, tol=1e-4, random_state=0)
+    expected = distributed.fit(clone(mixture), folder)
+    done = kill("EM", tmp_path)
+    distributed.fit(mixture, folder, workers=2)
+    assert done.is_set()
+    assert mixture.lower_bounds_ == expected.lower_bounds_
+    np.testing.assert_array_equal(mixture.means_, expected.means_)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phase", "workers", "tol"),
     [
-        pytest.param("Columns", 2, 0, marks=pytest.mark.slow),
-        pytest.param("Rows", 2, 0, marks=pytest.mark.slow),
+        ("Columns", 2, 0),
+        ("Rows", 2, 0),
         ("EM", 2, 0),
-        pytest.param("training", 2, 0, marks=pytest.mark.slow),
-        pytest.param("training", 4, 1e-5, marks=pytest.mark.slow),
+        ("training", 2, 0),
+        ("training", 4, 1e-5),
     ],
 )
 def test_a_worker_that_is_killed_changes_nothing(

@@ -63,7 +63,7 @@ def test_a_classifier_predicts_as_well_as_one_fitted_in_memory(table, files, new
 
 def test_a_regressor_predicts_as_well_as_one_fitted_in_memory(table, new, tmp_path):
     folder = write_files(table.drop(columns="ill"), tmp_path)
-    parameters = {"kind": LacunetRegressor, "max_epochs": 15}
+    parameters = {"kind": LacunetRegressor, "max_epochs": 10}
     over_files = distributed.fit(small(**parameters), folder, target="number")
     in_memory = small(**parameters).fit(table[FEATURES], table["number"])
     scores = [
