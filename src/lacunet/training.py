@@ -6,7 +6,7 @@ epoch, is the task's own business.
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -53,7 +53,17 @@ class Store(Protocol):
         """Replace the checkpoint, such that there is a whole one at any moment."""
 
 
-Batches = Callable[[int, torch.Generator], Collection[Any]]
+class Batches(Protocol):
+    """The batches of an epoch, each with its number of rows as length."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield one after the other."""
+
+
+MakeBatches = Callable[[int, torch.Generator], Batches]
 # Sums gradients and a loss over processes.
 SumUp = Callable[[nn.Module, Tensor], None]
 Optimiser = Any  # torch.optim.Optimizer, or AdamW below
@@ -229,7 +239,7 @@ def train(
     *,
     store: Store | None = None,
     warm: bool = False,
-    batches: Batches | None = None,
+    batches: MakeBatches | None = None,
     sum_up: SumUp | None = None,
     interruptible: bool = True,
     verbose: bool = False,
@@ -308,7 +318,7 @@ class _Loop:
         optimisers: Sequence[Optimiser],
         plan: Plan,
         generator: torch.Generator,
-        batches: Batches | None,
+        batches: MakeBatches | None,
         sum_up: SumUp | None,
     ) -> None:
         self.task = task
@@ -452,7 +462,7 @@ class _Loop:
         total, n_rows = 0.0, 0
         if self.batches is None:
             order = torch.randperm(self.task.n_rows, generator=self.generator)
-            batches: Collection[Any] = order.split(self.plan.batch_size)
+            batches: Batches = order.split(self.plan.batch_size)
         else:
             batches = self.batches(self.plan.batch_size, self.generator)
         for number, rows in enumerate(batches):

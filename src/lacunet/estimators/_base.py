@@ -2,6 +2,7 @@
 
 import copy
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -470,17 +471,12 @@ class NetworkEstimator(DensityEstimator):
         if is_of_copies(sample, table.width):
             even = np.full(n_folds, scan.fold_weights.mean())
             sample = replace(sample, folds=coder.fold(sample.keys))
-            coder, scan = (
-                replace(coder, by_place=True),
-                replace(scan, fold_weights=even),
-            )
+            coder = replace(coder, by_place=True)
+            scan = replace(scan, fold_weights=even)
         whole = sample.targets.dtype.kind == "i"
+        indicator = parameters["indicator"]
         marked = choose_marked(
-            parameters["indicator"],
-            table,
-            sample.x,
-            sample.targets,
-            classes=whole,
+            indicator, table, sample.x, sample.targets, classes=whole
         )
         self._inputs = InputEncoder(table, marked)
         self._most_missing = scan.most_missing
@@ -535,9 +531,9 @@ class NetworkEstimator(DensityEstimator):
         self.module_ = module
         self.density_ = next(iter(module)).density
 
+    @abstractmethod
     def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
         """Return how targets are encoded, and the problem, without its rows."""
-        raise NotImplementedError
 
     def _encode_training(self, table: Any, problem: Problem) -> Samples:
         """Fit the encoder, and return the rows in canonical order."""

@@ -507,10 +507,6 @@ class LaneBatches:
         """Return the number of batches."""
         return self._n_steps
 
-    def __contains__(self, batch: object) -> bool:
-        """Return False: batches are not kept."""
-        return False
-
     @cached_property
     def _lanes(self) -> list[list[int]]:
         """The blocks of each lane, about as many rows in each."""
