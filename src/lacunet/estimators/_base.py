@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from lacunet._random import torch_generator
-from lacunet._remember import remembering
 from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
 from lacunet.density import (
@@ -89,9 +88,6 @@ from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
 BLOCK_BUDGET = 2**24
-# Products of fewer rows are computed another way, and rounded otherwise: a row alone
-# would not have the prediction that it has among others.
-_FEW_ROWS = 16
 # What is learned beside the attributes that end in an underscore.
 _LEARNED = ("_fitted_body", "_flat", "_inputs", "_most_missing", "_scale", "_seed")
 
@@ -616,44 +612,8 @@ class NetworkEstimator(DensityEstimator):
     def _initialise(self, module: ViewEnsemble, samples: Samples, seed: int) -> None:
         """Change the initial parameters of the networks."""
 
-    def _predict_mean(self, X: Any, criterion: Criterion) -> np.ndarray:
-        """Return the mean prediction of all networks, (n_samples, out)."""
-        _, x = self._read(X)
-        drawn = torch.full((len(x),), self.propagate == "sample", device=x.device)
-        if self.propagate == "auto":
-            table = self._inputs.table
-            missing, unseen = (
-                torch.isnan(x[:, torch.as_tensor(places, device=x.device)]).sum(1)
-                for places in (table.starts, table.complete_places)
-            )
-            drawn = (unseen > 0) | (missing > self._most_missing)
-        means = torch.empty(len(x), self._fitted_body.out_features, dtype=torch.float64)
-        for rows, draws in ((~drawn, 0), (drawn, int(self.n_samples))):
-            if rows.any():
-                blocks = x[rows].split(self._block_size(draws))
-                with torch.inference_mode(), remembering():
-                    parts = [self._mean_of(block, criterion, draws) for block in blocks]
-                means[rows.cpu()] = torch.cat(parts)
-        return means.numpy()
-
     def _block_size(self, draws: int = 1) -> int:
         """Return how many rows the networks may take at once."""
         each = sum(view.numbers_a_row for view in self.module_)
         # Python's own: a parameter may be an integer of numpy, from a grid.
         return int(max(1, NUMBERS_AT_ONCE // (each * max(1, draws))))
-
-    def _mean_of(self, x: Tensor, criterion: Criterion, draws: int) -> Tensor:
-        # Averaged in double precision: in single, the rounding of a mean over networks
-        # depends on a row's place in its block. On the CPU: not every device has it.
-        mean = torch.zeros((), dtype=torch.float64)
-        n_more = 0 if draws else max(0, _FEW_ROWS - len(x))
-        padded = torch.cat((x, x[-1:].expand(n_more, -1))) if n_more else x
-        for view, weight in zip(
-            self.module_, self.module_.view_weights.tolist(), strict=True
-        ):
-            if weight > 0:
-                outputs = view.forward_draws(x, draws) if draws else view(padded)
-                predictions = criterion.predict(outputs)[..., : len(x), :]
-                means = predictions.cpu().double().flatten(0, -3).mean(0)
-                mean = mean + weight * means
-        return mean

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from lacunet.estimators._base import NetworkEstimator, Problem, Validation
+from lacunet.estimators._base import Problem, Validation
 from lacunet.estimators._checks import (
     check_given,
     check_labels,
@@ -21,6 +21,7 @@ from lacunet.estimators._checks import (
 )
 from lacunet.estimators._encoding import Indicator, Method
 from lacunet.estimators._fit import CLASSIFICATION
+from lacunet.estimators._predicting import PredictingEstimator
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._saving import (
     AnyPath,
@@ -32,10 +33,11 @@ from lacunet.estimators._stream import TableSummary, TargetCode
 from lacunet.nn import ActivationLike
 
 
-class LabelledEstimator(ClassifierMixin, NetworkEstimator):
+class LabelledEstimator(ClassifierMixin, PredictingEstimator):
     """Base of the classifiers."""
 
     classes_: np.ndarray
+    _criterion = CLASSIFICATION
 
     def fit(
         self,
@@ -138,9 +140,11 @@ class LabelledEstimator(ClassifierMixin, NetworkEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        probabilities = self._predict_mean(X, CLASSIFICATION)
+        return self._predict_table(X)
+
+    def _finish(self, means: np.ndarray) -> np.ndarray:
         # In single precision they sum to one but for rounding.
-        exact: np.ndarray = probabilities / probabilities.sum(1, keepdims=True)
+        exact: np.ndarray = means / means.sum(-1, keepdims=True)
         return exact
 
     def predict(self, X: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from lacunet.estimators._base import NetworkEstimator, Problem, Validation
+from lacunet.estimators._base import Problem, Validation
 from lacunet.estimators._checks import (
     check_given,
     check_no_more,
@@ -18,6 +18,7 @@ from lacunet.estimators._checks import (
 )
 from lacunet.estimators._encoding import Indicator, Method, TargetScale
 from lacunet.estimators._fit import REGRESSION
+from lacunet.estimators._predicting import PredictingEstimator
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import repeat_rows
 from lacunet.estimators._saving import AnyPath, check_agreement
@@ -26,7 +27,7 @@ from lacunet.nn import ActivationLike
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LacunetRegressor(RegressorMixin, NetworkEstimator):
+class LacunetRegressor(RegressorMixin, PredictingEstimator):
     """Neural networks that predict numbers from rows with missing values as they are.
 
     Takes what :class:`LacunetClassifier` takes, and targets of one or more columns. The
@@ -174,6 +175,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
     verbose: int = 0
     random_state: Any = None
 
+    _criterion = REGRESSION
+
     def __sklearn_tags__(self) -> Any:
         """Declare that there may be several outputs."""
         tags = super().__sklearn_tags__()
@@ -301,6 +304,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        outputs = self._predict_mean(X, REGRESSION)
-        predictions = self._scale.inverse(outputs)
+        predictions = self._predict_table(X)
         return predictions[:, 0] if self._flat else predictions
+
+    def _finish(self, means: np.ndarray) -> np.ndarray:
+        return self._scale.inverse(means)
