@@ -44,6 +44,8 @@ from lacunet.estimators._stream import fit_blocks as fit_blocks
 from lacunet.estimators._stream import scan_rows as scan_rows
 from lacunet.estimators._stream import scramble as scramble
 from lacunet.estimators._stream import train_view as train_view
+from lacunet.estimators._uncertainty import VarianceParts
+from lacunet.estimators._uncertainty import find_p_values as find_p_values
 
 __all__ = [
     "LacunetAutoencoder",
@@ -51,6 +53,7 @@ __all__ = [
     "LacunetImputer",
     "LacunetRBFClassifier",
     "LacunetRegressor",
+    "VarianceParts",
     "check_place",
     "load",
 ]

@@ -46,6 +46,7 @@ from lacunet.estimators._fit import (
     build_views,
     count_networks,
     fit_views,
+    make_folds,
     make_task,
     to_tensor,
     undisturbed,
@@ -89,7 +90,15 @@ from lacunet.training import Epoch
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
 BLOCK_BUDGET = 2**24
 # What is learned beside the attributes that end in an underscore.
-_LEARNED = ("_fitted_body", "_flat", "_inputs", "_most_missing", "_scale", "_seed")
+_LEARNED = (
+    "_calibration",
+    "_fitted_body",
+    "_flat",
+    "_inputs",
+    "_most_missing",
+    "_scale",
+    "_seed",
+)
 
 
 class DensityEstimator(CheckedEstimator):
@@ -206,8 +215,11 @@ class DensityEstimator(CheckedEstimator):
             "feature_names_in": None if names is None else pack_array(names),
             **self._pack(),
         }
-        tensors = self._networks().state_dict()
-        write_model(path, tensors, content, texts, force=force)
+        write_model(path, self._tensors(), content, texts, force=force)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Return the tensors to be saved."""
+        return dict(self._networks().state_dict())
 
     def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
         """Restore what ``save`` has written."""
@@ -427,10 +439,12 @@ class NetworkEstimator(DensityEstimator):
                     module = build_views(setting, samples, unlabelled, watch)
                 self._initialise(module, samples, setting.seeds(5))
             rest = setting.after(time.monotonic() - began)
+            folds = make_folds(setting, samples, validate=validation is None)
             history = fit_views(
                 module,
                 rest,
                 samples,
+                folds,
                 valid=validation,
                 unlabelled=unlabelled,
                 store=store,
@@ -444,7 +458,13 @@ class NetworkEstimator(DensityEstimator):
         self.timed_out_ = limit is not None and took >= limit
         self.module_ = module
         self.density_ = next(iter(module)).density
+        self._keep_rows(samples, folds, validation)
         return self
+
+    def _keep_rows(
+        self, samples: Samples, folds: Folds, valid: Samples | None = None
+    ) -> None:
+        """Keep some rows with the fitted model."""
 
     def _fit_blocks(self, blocks: Blocks) -> None:
         """Fit to a table in blocks: encoder, densities and networks to all its rows."""
@@ -526,6 +546,7 @@ class NetworkEstimator(DensityEstimator):
         self._fitted_body = setting.body
         self.module_ = module
         self.density_ = next(iter(module)).density
+        self._keep_rows(samples, folds)
 
     @abstractmethod
     def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:

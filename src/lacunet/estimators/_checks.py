@@ -177,6 +177,7 @@ _RULES: dict[str, Rule] = {
     "schedule": _choice("constant", "one-cycle"),
     "train_density": _BOOLEAN,
     "warm_start": _BOOLEAN,
+    "calibration": _BOOLEAN,
     "indicator": _either("auto", _BOOLEAN),
     "hidden_layer_sizes": (_sizes, "a tuple of at least one positive integer"),
     "image_shape": _either(

@@ -252,6 +252,10 @@ class LacunetClassifier(LabelledEstimator):
     class_weight : dict or "balanced", default=None
         Weights of the classes in the loss; "balanced" for the inverse of their
         frequencies.
+    calibration : bool, default=True
+        Whether to keep at most 1,000 encoded rows with the model, and in the folder
+        that it is saved to, which some networks have not learned, to calibrate
+        sets of classes on.
     warm_start : bool, default=False
         Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
         density and bins stay what they are, whatever their parameters are now, and
@@ -317,6 +321,7 @@ class LacunetClassifier(LabelledEstimator):
     propagate: Literal["auto", "expectation", "sample"] = "auto"
     n_samples: int = 64
     class_weight: Any = None
+    calibration: bool = True
     warm_start: bool = False
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     verbose: int = 0

@@ -267,6 +267,7 @@ def fit_views(
     module: ViewEnsemble,
     setting: Setting,
     samples: Samples,
+    folds: "Folds",
     *,
     valid: Samples | None,
     unlabelled: np.ndarray,
@@ -275,7 +276,6 @@ def fit_views(
 ) -> list[Epoch]:
     """Train the networks, and leave them with their best weights."""
     parameters = setting.parameters
-    folds = _make_folds(setting, samples, validate=valid is None)
     task = make_task(module, setting, samples, folds, valid, unlabelled)
     history = train(
         task,
@@ -355,7 +355,8 @@ class Folds(NamedTuple):
         return (networks % self.n)[:, None] == self.of_row
 
 
-def _make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
+def make_folds(setting: Setting, samples: Samples, *, validate: bool) -> Folds:
+    """Deal the rows into folds; without validation, into none."""
     copies = find_copies(samples.x, samples.targets)
     n_rows = int(copies.max()) + 1
     n_folds = max(2, round(1 / setting.parameters["validation_fraction"]))

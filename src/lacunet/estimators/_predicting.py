@@ -1,7 +1,8 @@
 """Predictions of a fitted model, from a table or from encoded rows."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -10,17 +11,47 @@ from torch import Tensor
 
 from lacunet._remember import remembering
 from lacunet.estimators._base import NetworkEstimator
-from lacunet.estimators._fit import Criterion
+from lacunet.estimators._fit import Criterion, Folds, Samples
+from lacunet.estimators._saving import check_agreement
+from lacunet.exceptions import LacunetError
 
 # Products of fewer rows are computed another way, and rounded otherwise: a row alone
 # would not have the prediction that it has among others.
 _FEW_ROWS = 16
+# Of the rows that are kept with a model, to calibrate intervals and sets on.
+_MOST_CALIBRATION_ROWS = 1_000
+_PREFIX = "calibration."  # of their tensors in a saved model
+
+
+class Calibration(NamedTuple):
+    """Encoded rows with their targets, each unseen by some networks of each view."""
+
+    x: Tensor  # (rows, width), NaN where a value is missing
+    targets: Tensor  # (rows,) indices of classes, or (rows, outputs) to scale
+    folds: Tensor  # (rows,), -1 for rows that no network has learned
+    n_folds: Tensor  # (), of the training rows
+
+    @classmethod
+    def choose(
+        cls, samples: Samples, folds: Folds, valid: Samples | None, n_networks: int
+    ) -> "Calibration | None":
+        """Take rows that networks of each view, of at least so many, did not learn."""
+        of_row = folds.of_row.cpu().numpy()
+        if valid is not None:
+            samples, of_row = valid, np.full(len(valid.x), -1)
+        elif (of_row < 0).all():
+            return None
+        # In training, rows are in the order of their hashes: the first are any.
+        rows = np.flatnonzero(of_row < n_networks)[:_MOST_CALIBRATION_ROWS]
+        x, targets, _ = samples[rows].to_rows(torch.device("cpu"))
+        return cls(x, targets, torch.as_tensor(of_row[rows]), torch.tensor(folds.n))
 
 
 class PredictingEstimator(NetworkEstimator):
     """Base of the classifiers and of the regressor."""
 
     _criterion: ClassVar[Criterion]
+    _calibration: Calibration | None
 
     @abstractmethod
     def _finish(self, means: np.ndarray) -> np.ndarray:
@@ -32,15 +63,26 @@ class PredictingEstimator(NetworkEstimator):
 
     def _predict_rows(self, x: Tensor) -> np.ndarray:
         """Return the mean prediction of all networks for encoded rows."""
+        return self._finish(self._map_rows(x, self._mean_of).numpy())
+
+    def _map_rows(
+        self,
+        x: Tensor,
+        of_block: Callable[[Tensor, int], Tensor],
+        most_draws: int | None = None,
+    ) -> Tensor:
+        """Return (*, rows, out) of blocks of rows, each with its number of draws."""
         drawn = self._needs_draws(x)
-        means = torch.empty(len(x), self._fitted_body.out_features, dtype=torch.float64)
-        for rows, draws in ((~drawn, 0), (drawn, int(self.n_samples))):
-            if rows.any():
-                blocks = x[rows].split(self._block_size(draws))
-                with torch.inference_mode(), remembering():
-                    parts = [self._mean_of(block, draws) for block in blocks]
-                means[rows.cpu()] = torch.cat(parts)
-        return self._finish(means.numpy())
+        n = int(self.n_samples)
+        n_draws = n if most_draws is None else min(most_draws, n)
+        places, parts = [], []
+        with torch.inference_mode(), remembering():
+            for rows, draws in ((~drawn, 0), (drawn, n_draws)):
+                blocks = rows.nonzero()[:, 0].split(self._block_size(draws))
+                for block in blocks if bool(rows.any()) else ():
+                    places.append(block)
+                    parts.append(of_block(x[block], draws))
+        return torch.cat(parts, -2)[..., torch.cat(places).argsort().cpu(), :]
 
     def _needs_draws(self, x: Tensor) -> Tensor:
         """Return which encoded rows are predicted from draws, by ``propagate``."""
@@ -54,20 +96,93 @@ class PredictingEstimator(NetworkEstimator):
         return (unseen > 0) | (missing > self._most_missing)
 
     def _mean_of(self, x: Tensor, draws: int) -> Tensor:
-        # Averaged in double precision: in single, the rounding of a mean over networks
-        # depends on a row's place in its block. On the CPU: not every device has it.
-        mean = torch.zeros((), dtype=torch.float64)
+        return average(self._network_weights()[-1], self._networks_of(x, draws))
+
+    def _networks_of(self, x: Tensor, draws: int) -> Tensor:
+        """Return the predictions of each network, (networks, rows, out).
+
+        In double precision: in single, the rounding of a mean over networks depends on
+        a row's place in its block. On the CPU: not every device has it.
+        """
         n_more = 0 if draws else max(0, _FEW_ROWS - len(x))
         padded = torch.cat((x, x[-1:].expand(n_more, -1))) if n_more else x
-        for view, weight in zip(
-            self.module_, self.module_.view_weights.tolist(), strict=True
-        ):
+        predictions = []
+        for view, weight in zip(self.module_, self.module_.view_weights, strict=True):
             if weight > 0:
                 outputs = view.forward_draws(x, draws) if draws else view(padded)
-                predictions = self._criterion.predict(outputs)[..., : len(x), :]
-                means = predictions.cpu().double().flatten(0, -3).mean(0)
-                mean = mean + weight * means
-        return mean
+                predicted = self._criterion.predict(outputs)[..., : len(x), :]
+                predicted = predicted.cpu().double()
+                predictions.append(predicted.mean(1) if draws else predicted)
+        return torch.cat(predictions)
+
+    def _network_weights(self, n_folds: int = 0) -> Tensor:
+        """Return weights of the networks in predictions, (folds + 1, networks).
+
+        Of those for each fold, by the networks that did not learn its rows; and, last,
+        of that by all. Only folds that each view has such networks for.
+        """
+        sizes = [view.networks.n_networks for view in self.module_]
+        weights = []
+        for fold in [*range(min(n_folds, *sizes)), None]:
+            of_networks = []
+            for n, weight in zip(
+                sizes, self.module_.view_weights.tolist(), strict=True
+            ):
+                if weight > 0:
+                    chosen = torch.ones(n, dtype=torch.float64)
+                    if fold is not None:
+                        chosen = (torch.arange(n) % n_folds == fold).double()
+                    of_networks.append(weight * chosen / chosen.sum())
+            weights.append(torch.cat(of_networks))
+        return torch.stack(weights)
+
+    # --- rows that are kept with the model
+
+    def _keep_rows(
+        self, samples: Samples, folds: Folds, valid: Samples | None = None
+    ) -> None:
+        self._calibration = None
+        if self.calibration:
+            n_folds = len(self._network_weights(folds.n)) - 1
+            self._calibration = Calibration.choose(samples, folds, valid, n_folds)
+
+    def _check_calibration(self) -> Calibration:
+        """Return the rows that are kept, or refuse a model without them."""
+        check_is_fitted(self)
+        if self._calibration is None:
+            msg = (
+                "Got a model without calibration rows, but expected some, to know how "
+                "far predictions are from targets. It was fitted with "
+                "calibration=False, by an earlier version of lacunet, or to fewer than "
+                "10 rows: fit it again."
+            )
+            raise LacunetError(msg)
+        return self._calibration
+
+    def _tensors(self) -> dict[str, Tensor]:
+        kept = self._calibration._asdict() if self._calibration is not None else {}
+        return super()._tensors() | {
+            _PREFIX + name: each for name, each in kept.items()
+        }
+
+    def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
+        names = [_PREFIX + name for name in Calibration._fields]
+        kept = [tensors.pop(name) for name in names if name in tensors]
+        super()._load(tensors, content)
+        self._calibration = None
+        if kept:
+            self._calibration = found = Calibration(*kept)
+            n_rows = len(found.x)
+            check_agreement(
+                calibration_x=(found.x.shape[1:], (len(self._inputs.sources),)),
+                calibration_targets=(len(found.targets), n_rows),
+                calibration_folds=(found.folds.shape, (n_rows,)),
+            )
+
+
+def average(weights: Tensor, values: Tensor) -> Tensor:
+    """Return the weighted sum over the first axis, rounded alike at each place."""
+    return (weights.view(-1, *(1,) * (values.ndim - 1)) * values).sum(0)
 
 
 class EncodedModel:

@@ -1,6 +1,6 @@
 """Regression on rows with missing values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -23,6 +23,11 @@ from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import repeat_rows
 from lacunet.estimators._saving import AnyPath, check_agreement
 from lacunet.estimators._stream import TableSummary, TargetCode
+from lacunet.estimators._uncertainty import (
+    VarianceParts,
+    find_quantiles,
+    find_variances,
+)
 from lacunet.nn import ActivationLike
 
 
@@ -108,6 +113,10 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         have never seen for certain.
     n_samples : int, default=64
         Number of draws of a row: quasi-random ones, the same for each row.
+    calibration : bool, default=True
+        Whether to keep at most 1,000 encoded rows with the model, and in the folder
+        that it is saved to, which some networks have not learned, to calibrate
+        standard deviations, quantiles and intervals on.
     warm_start : bool, default=False
         Go on from the fitted networks in ``fit``, on rows of the same columns: encoder,
         density and bins stay what they are, whatever their parameters are now, and
@@ -170,6 +179,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
     time_limit: float | None = None
     propagate: Literal["auto", "expectation", "sample"] = "auto"
     n_samples: int = 64
+    calibration: bool = True
     warm_start: bool = False
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     verbose: int = 0
@@ -292,8 +302,31 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             std=(self._scale.std.shape, (n_outputs,)),
         )
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Predict the targets of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
+        return_std : bool, default=False
+            Whether to return the standard deviation of each target too: by its noise,
+            by the networks' disagreement and by what is missing
+            (:meth:`predict_variances` returns each).
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            If ``return_std``.
+        """
+        predictions = self._flatten(self._predict_table(X))
+        if not return_std:
+            return predictions
+        return predictions, np.sqrt(self.predict_variances(X).total)
+
+    def predict_variances(self, X: Any) -> VarianceParts:
+        """Return why targets may not be what is predicted, as variances that sum up.
 
         Parameters
         ----------
@@ -302,10 +335,60 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        VarianceParts
+            ``noise``, ``networks`` and ``missing``, of the shape of predictions, and
+            their sum, ``total``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lacunet import LacunetRegressor
+        >>> rng = np.random.RandomState(0)
+        >>> X = rng.randn(300, 3)
+        >>> y = X[:, 0] + 0.1 * rng.randn(300)
+        >>> X[rng.rand(300, 3) < 0.1] = np.nan
+        >>> model = LacunetRegressor(n_networks=2, max_epochs=20, random_state=0)
+        >>> rows = [[1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]]
+        >>> parts = model.fit(X, y).predict_variances(rows)
+        >>> [round(float(part)) for part in parts.missing]
+        [0, 1]
         """
-        predictions = self._predict_table(X)
-        return predictions[:, 0] if self._flat else predictions
+        parts = find_variances(self, self._read(X)[1])
+        square = np.square(self._scale.std)
+        return VarianceParts(*(self._flatten(square * part) for part in parts))
+
+    def predict_quantiles(
+        self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> np.ndarray:
+        """Predict quantiles of the targets of each row, given what it lacks.
+
+        A new row's target is below its quantile at 0.95 with a probability of 0.95,
+        whichever values are missing, as long as rows are like those of training and
+        values are missing at random: quantiles are calibrated on rows that the model
+        keeps, after the same values were hidden in these.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Levels between 0 and 1. One so near to 0 or 1 that there are too few
+            calibration rows for it is infinite, with a warning.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles) or (n_samples, n_outputs, n_quantiles)
+        """
+        levels = [float(level) for level in np.ravel(quantiles)]
+        if not levels or not all(0.0 < level < 1.0 for level in levels):
+            msg = f"Got quantiles={quantiles!r}, but expected some between 0 and 1."
+            raise ValueError(msg)
+        found = find_quantiles(self, self._read(X)[1], levels)
+        return self._flatten(self._finish(found.swapaxes(1, 2)).swapaxes(1, 2))
+
+    def _flatten(self, outputs: np.ndarray) -> np.ndarray:
+        """Drop the axis of outputs, (rows, outputs, *), if targets had none."""
+        return outputs[:, 0] if self._flat else outputs
 
     def _finish(self, means: np.ndarray) -> np.ndarray:
         return self._scale.inverse(means)

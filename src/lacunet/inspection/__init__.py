@@ -11,5 +11,18 @@ from lacunet.inspection._importance import (
 )
 from lacunet.inspection._importance import compare_losses as compare_losses
 from lacunet.inspection._importance import row_losses as row_losses
+from lacunet.inspection._intervals import (
+    Interval,
+    prediction_interval,
+    prediction_set,
+)
 
-__all__ = ["ColumnImportance", "Estimate", "Importance", "importance"]
+__all__ = [
+    "ColumnImportance",
+    "Estimate",
+    "Importance",
+    "Interval",
+    "importance",
+    "prediction_interval",
+    "prediction_set",
+]

@@ -1,0 +1,251 @@
+"""How far predictions may be from targets: variances, quantiles, sets of classes.
+
+What is known of that comes from the calibration rows that a model keeps. Each was not
+learned by some of the networks, and its error is that of their prediction. A new row is
+compared with calibration rows that lack what it lacks: whatever they have beyond is
+hidden from the networks first (CP-MDA, arXiv 2306.02732). And it is compared network by
+network (cross-conformal, CV+): an error of the networks that did not learn a row is put
+on the prediction of the same networks, not on that of all, which is better.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacunet.estimators._predicting import (
+    Calibration,
+    EncodedModel,
+    PredictingEstimator,
+    average,
+)
+from lacunet.exceptions import warn_user
+
+# Calibration rows for a pattern of missing values: those that lack nothing beyond it,
+# but at least so many, with those that lack least beyond it.
+_FEWEST_ROWS = 200
+# And of all patterns together, as long as each has the fewest.
+_ROWS_IN_ALL = 2**18
+# Draws of a calibration row, where predictions are means over draws.
+_DRAWS = 16
+# Rows that are compared with calibration rows at once.
+_BLOCK = 1024
+# The noise is a function of the prediction, smoothed over its ranks: the standard
+# deviation of the kernel, and the least part of the mean squared error.
+_SMOOTHING = 0.1
+_LEAST_NOISE = 0.05
+_KNOTS = 65
+_ROUNDS = 3
+_TINY = 1e-12
+
+
+class VarianceParts(NamedTuple):
+    """Why a number may not be what was predicted: variances that sum up.
+
+    Attributes
+    ----------
+    noise : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Of the target, if nothing were missing and the networks had learned all: from
+        squared errors of calibration rows with a similar prediction, less the other
+        parts.
+    networks : ndarray
+        Between the networks, in the mean over what is missing: they have learned from
+        few rows like this one.
+    missing : ndarray
+        Between draws of the missing values, in the mean over networks: what would be
+        known if these were measured. 0 for a complete row.
+    """
+
+    noise: np.ndarray
+    networks: np.ndarray
+    missing: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum of the parts, of the shape of each."""
+        return np.asarray(self.noise + self.networks + self.missing)
+
+
+def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
+    """Return the parts of the variance of encoded rows, (rows, outputs), to scale."""
+    kept = model._check_calibration()
+    weights = model._network_weights(int(kept.n_folds))
+    means, *parts = _split_variance(model, x, weights, int(model.n_samples))
+    known, *others = _split_variance(model, kept.x.to(x.device), weights, _DRAWS)
+    noise = _Noise(kept, known, others[0] + others[1])
+    return VarianceParts(noise(means[-1]), *parts)
+
+
+@torch.inference_mode()
+def _split_variance(
+    model: PredictingEstimator, x: Tensor, weights: Tensor, n_draws: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means over draws, (folds + 1, rows, out), and the variances between them.
+
+    Those between the networks and those between the draws, (rows, out).
+    """
+    found = np.empty((len(weights) + 2, len(x), model.module_.out_features))
+    incomplete = torch.isnan(x).any(1)
+    for rows, n in ((~incomplete, 1), (incomplete, n_draws)):
+        blocks = rows.nonzero()[:, 0].split(model._block_size(n))
+        for block in blocks if bool(rows.any()) else ():
+            completed = x[block]
+            if n > 1:
+                completed = model.density_.condition(x[block]).quasi_sample(n)
+            networks = model._networks_of(completed.reshape(-1, x.shape[1]), 0)
+            networks = networks.view(len(networks), n, len(block), -1)
+            means = torch.stack([average(each, networks) for each in weights])
+            spread = average(weights[-1], (networks - means[-1]).square()).mean(0)
+            variance = means[-1].var(0, correction=0)
+            parts = (means.mean(1), spread[None], variance[None])
+            found[:, block.cpu().numpy()] = torch.cat(parts).numpy()
+    return found[:-2], found[-2], found[-1]
+
+
+class _Noise:
+    """The variance of targets as a function of the prediction, piecewise linear."""
+
+    def __init__(
+        self, kept: Calibration, predicted: np.ndarray, others: np.ndarray
+    ) -> None:
+        """Smooth squared errors, less ``others`` (rows, out), over the predictions."""
+        own = _of_own_fold(predicted, kept)
+        squares = np.square(kept.targets.numpy() - own)
+        self._lines = []
+        for f, square, other in zip(own.T, squares.T, others.T, strict=True):
+            order = np.argsort(f)
+            order = order[~np.isnan(square[order])]
+            f, square, other = (each[order] for each in (f, square, other))
+            ranks = np.linspace(0.0, 1.0, len(f))
+            places = np.linspace(0, len(f) - 1, _KNOTS).round().astype(int)
+            kernel = np.exp(-0.5 * ((ranks[places, None] - ranks) / _SMOOTHING) ** 2)
+            kernel /= kernel.sum(1, keepdims=True)
+            noise = total = kernel @ square + _TINY
+            for _ in range(_ROUNDS):
+                # A square has the more variance, the larger its mean is.
+                precise = kernel / np.square(noise[:, None] + other)
+                noise = (precise @ (square - other)) / precise.sum(1)
+                noise = np.maximum(noise, _LEAST_NOISE * total)
+            self._lines.append((f[places], noise))
+
+    def __call__(self, predicted: np.ndarray) -> np.ndarray:
+        """Return the variance for predictions (rows, out)."""
+        pairs = zip(predicted.T, self._lines, strict=True)
+        return np.stack([np.interp(f, *line) for f, line in pairs], axis=1)
+
+
+def find_quantiles(
+    model: PredictingEstimator, x: Tensor, levels: Sequence[float]
+) -> np.ndarray:
+    """Return quantiles of the targets of encoded rows, (rows, outputs, levels).
+
+    To scale. Those that there are too few calibration rows for are infinite.
+    """
+    kept = model._check_calibration()
+    weights = model._network_weights(int(kept.n_folds))
+    noise = _Noise(kept, *_predict_by_fold(model, kept.x.to(x.device), weights, _DRAWS))
+    means, spread = _predict_by_fold(model, x, weights)
+    deviations = np.sqrt(noise(means[-1]) + spread)
+    quantiles = np.empty((*spread.shape, len(levels)))
+    for rows, near in _calibrate(model, kept, x):
+        known, known_spread = _predict_by_fold(model, near.x, weights, _DRAWS)
+        own = _of_own_fold(known, near)
+        scores = (near.targets.numpy() - own) / np.sqrt(noise(own) + known_spread)
+        for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
+            for output in range(scores.shape[1]):
+                seen = ~np.isnan(scores[:, output])
+                centres = means[near.folds.numpy()[seen], :, output][:, block]
+                errors = scores[seen, output, None] * deviations[block, output]
+                quantiles[block, output] = _pick(centres + errors, levels)
+    if np.isinf(quantiles).any():
+        msg = (
+            f"Got {len(kept.x)} calibration rows, too few for a quantile of "
+            f"{min(levels)} or {max(levels)}: it is infinite. Ask for a smaller "
+            f"coverage, or fit to more rows."
+        )
+        warn_user(msg)
+    return quantiles
+
+
+def _pick(values: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """Return quantiles over (values, rows) that one more value is beyond as rarely."""
+    ordered = np.sort(values, axis=0)
+    n = len(ordered)
+    edges = np.full((1, values.shape[1]), np.inf)
+    ordered = np.concatenate([-edges, ordered, edges])
+    places = [
+        math.ceil(round((n + 1) * level, 9))
+        if level >= 0.5
+        else math.floor(round((n + 1) * level, 9))
+        for level in levels
+    ]
+    return np.asarray(ordered[np.clip(places, 0, n + 1)].T)
+
+
+def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
+    """Return how credible each class is of encoded rows, (rows, classes).
+
+    The fraction of calibration rows, the row itself among them, whose class had no
+    larger a probability: those of true classes are uniform, or larger.
+    """
+    kept = model._check_calibration()
+    weights = model._network_weights(int(kept.n_folds))
+    probabilities, _ = _predict_by_fold(model, x, weights)
+    p_values = np.empty(probabilities.shape[1:])
+    for rows, near in _calibrate(model, kept, x):
+        known = _of_own_fold(_predict_by_fold(model, near.x, weights, _DRAWS)[0], near)
+        known = known[np.arange(len(known)), near.targets.numpy()]
+        for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
+            others = probabilities[near.folds.numpy()][
+                :, block
+            ]  # (near, block, classes)
+            n_stranger = (known[:, None, None] <= others).sum(0)
+            p_values[block] = (1 + n_stranger) / (1 + len(known))
+    return p_values
+
+
+def _calibrate(
+    model: PredictingEstimator, kept: Calibration, x: Tensor
+) -> Iterator[tuple[np.ndarray, Calibration]]:
+    """Yield rows that lack the same columns, and calibration rows without these."""
+    encoded = EncodedModel(model)
+    observed = encoded.observed(x).cpu()
+    patterns, of_row = torch.unique(observed, dim=0, return_inverse=True)
+    known = encoded.observed(kept.x)
+    most = max(_FEWEST_ROWS, _ROWS_IN_ALL // len(patterns))
+    for number, pattern in enumerate(patterns):
+        # Stable: rows that lack as much are in no order.
+        n_beyond, nearest = (pattern & ~known).sum(1).sort(stable=True)
+        n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
+        some, targets, folds = (each[nearest[: min(n, most)]] for each in kept[:3])
+        hidden = encoded.mark(encoded.hide(some, ~pattern)).to(x.device)
+        rows = (of_row == number).nonzero()[:, 0].numpy()
+        yield rows, Calibration(hidden, targets, folds, kept.n_folds)
+
+
+def _predict_by_fold(
+    model: PredictingEstimator, x: Tensor, weights: Tensor, n_draws: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return predictions, (folds + 1, rows, out), and their variance, (rows, out).
+
+    By the networks that did not learn the rows of each fold; the last, and the
+    variance, are of all networks.
+    """
+
+    def of_block(block: Tensor, draws: int) -> Tensor:
+        networks = model._networks_of(block, draws)
+        means = torch.stack([average(each, networks) for each in weights])
+        spread = average(weights[-1], (networks - means[-1]).square())
+        return torch.cat((means, spread[None]))
+
+    found = model._map_rows(x, of_block, n_draws).numpy()
+    return found[:-1], found[-1]
+
+
+def _of_own_fold(by_fold: np.ndarray, kept: Calibration) -> np.ndarray:
+    """Return what networks predict for rows that they did not learn, (rows, out)."""
+    own: np.ndarray = by_fold[kept.folds.numpy(), np.arange(len(kept.folds))]
+    return own

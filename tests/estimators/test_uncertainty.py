@@ -1,0 +1,202 @@
+"""Standard deviations, quantiles and sets of classes, against truth on made data."""
+
+import numpy as np
+import pytest
+import torch
+
+import lacunet
+from lacunet import LacunetClassifier, LacunetRegressor
+from lacunet.density import IncompleteGaussianMixture
+from lacunet.estimators import _uncertainty, find_p_values
+from lacunet.exceptions import LacunetError
+
+COVARIANCE = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.3], [0.0, 0.3, 1.0]])
+SLOPES = np.array([1.0, -2.0, 0.5])
+NOISE = 0.3
+
+
+def made(n, seed, fraction=0.1):
+    rng = np.random.RandomState(seed)
+    X = rng.multivariate_normal(np.zeros(3), COVARIANCE, n)
+    y = X @ SLOPES + NOISE * rng.randn(n)
+    X[rng.rand(n, 3) < fraction] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = made(1000, 0)
+    return LacunetRegressor(n_networks=10, max_epochs=8, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    X, y = made(1000, 0)
+    model = LacunetClassifier(n_networks=4, max_epochs=15, random_state=0)
+    return model.fit(X, np.digitize(y, [-1.0, 1.0]))
+
+
+@pytest.fixture(scope="module")
+def linear():
+    """Networks that are exactly the linear map, over one full Gaussian."""
+    X, y = made(2000, 1)
+    density = IncompleteGaussianMixture(1, covariance_type="full", tol=1e-6)
+    model = LacunetRegressor(
+        density=density, scale="none", gamma=0.0, n_networks=2, max_epochs=1
+    )
+    model.set_params(n_samples=1024, random_state=0).fit(X, y)
+    (view,) = model.module_
+    first = view.networks.first
+    with torch.no_grad():
+        for parameter in view.networks.layers.parameters():
+            parameter.zero_()
+        first.weight.zero_()
+        first.weight[-2:] = torch.as_tensor(SLOPES / model._scale.std)
+        first.bias.fill_(-float(model._scale.mean[0] / model._scale.std[0]))
+    return model
+
+
+@pytest.mark.parametrize("hidden", [(), (0,), (1,), (0, 2), (0, 1, 2)])
+def test_parts_of_the_variance_are_those_of_a_linear_model(linear, hidden):
+    x = np.array([[0.5, -1.0, 2.0]])
+    x[:, hidden] = np.nan
+    parts = linear.predict_variances(x)
+    m, o = list(hidden), [i for i in range(3) if i not in hidden]
+    S = COVARIANCE
+    given = S[np.ix_(m, m)]
+    if o:
+        given = given - S[np.ix_(m, o)] @ np.linalg.solve(
+            S[np.ix_(o, o)], S[np.ix_(o, m)]
+        )
+    assert parts.missing[0] == pytest.approx(SLOPES[m] @ given @ SLOPES[m], rel=0.15)
+    assert parts.networks[0] == pytest.approx(0.0, abs=1e-9)
+    assert parts.noise[0] == pytest.approx(NOISE**2, rel=0.5)
+
+
+def test_parts_sum_up_to_the_squared_standard_deviation(model):
+    X, _ = made(50, 2, 0.4)
+    predictions, std = model.predict(X, return_std=True)
+    assert predictions == pytest.approx(model.predict(X))
+    parts = model.predict_variances(X)
+    assert std**2 == pytest.approx(sum(parts))
+    assert all((part >= 0).all() for part in parts)
+    complete = ~np.isnan(X).any(1)
+    assert (parts.missing[complete] == 0).all()
+    assert (parts.missing[~complete] > 0).all()
+
+
+@pytest.mark.parametrize("hidden", [(), (1,), (0, 1)])
+def test_quantiles_hold_whatever_is_missing(model, hidden):
+    X, y = made(2000, 3, 0.0)
+    X[:, hidden] = np.nan
+    low, middle, high = model.predict_quantiles(X, [0.05, 0.5, 0.95]).T
+    # By 1,000 calibration rows, coverage has a standard deviation of 1%.
+    assert np.mean((y < low) | (y > high)) == pytest.approx(0.1, abs=0.03)
+    assert np.mean(y < middle) == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("hidden", [(), (1,), (0, 1)])
+def test_true_classes_are_credible_whatever_is_missing(classifier, hidden):
+    X, y = made(2000, 3, 0.0)
+    X[:, hidden] = np.nan
+    p_values = find_p_values(classifier, classifier._read(X)[1])
+    of_class = p_values[np.arange(len(y)), np.digitize(y, [-1.0, 1.0])]
+    for level in (0.1, 0.5):
+        assert np.mean(of_class <= level) == pytest.approx(level, abs=0.05)
+
+
+def test_a_row_has_the_same_quantiles_alone(model):
+    X, _ = made(20, 4, 0.3)
+    together = model.predict_quantiles(X)
+    alone = np.concatenate([model.predict_quantiles(row) for row in X[:, None]])
+    assert alone == pytest.approx(together, rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [9, 10, 19, 200])
+@pytest.mark.parametrize("level", [0.05, 0.1, 0.5, 0.9, 0.95])
+def test_one_more_value_is_beyond_a_quantile_as_rarely_as_asked(n, level):
+    # Of n + 1 values in any order, the new one has each rank as often: count.
+    ranks = np.arange(n + 1.0)
+    beyond = 0
+    for new in ranks:
+        others = np.delete(ranks, int(new))[:, None]
+        ((quantile,),) = _uncertainty._pick(others, [level])
+        beyond += new > quantile if level >= 0.5 else new < quantile
+    allowed = (1 - level if level >= 0.5 else level) * (n + 1)
+    assert allowed - 1 - 1e-9 < beyond <= allowed + 1e-9
+
+
+def test_networks_of_a_fold_did_not_learn_its_rows(classifier):
+    model = classifier
+    weights = model._network_weights(5)  # two networks of each view, of five folds
+    sizes = [view.networks.n_networks for view in model.module_]
+    assert sizes == [2, 2]
+    assert weights.sum(1).tolist() == pytest.approx([1.0, 1.0, 1.0])
+    assert (weights[0] > 0).tolist() == [True, False, True, False]
+    assert (weights[1] > 0).tolist() == [False, True, False, True]
+    assert set(model._calibration.folds.tolist()) == {0, 1}
+
+
+def test_rows_to_validate_on_are_the_calibration_rows():
+    X, y = made(300, 5)
+    X_val, y_val = made(80, 6)
+    model = LacunetRegressor(n_networks=2, max_epochs=3, random_state=0)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    kept = model._calibration
+    assert (kept.folds == -1).all()
+    assert model._scale.inverse(kept.targets.numpy())[:, 0] == pytest.approx(
+        y_val, abs=1e-6
+    )
+    assert np.isfinite(model.predict_quantiles(X[:3], [0.1, 0.9])).all()
+
+
+def test_quantiles_beyond_the_calibration_rows_are_infinite(model):
+    with pytest.warns(UserWarning, match="too few for a quantile of 0.0001"):
+        (low, high), *_ = model.predict_quantiles(made(2, 7)[0], [1e-4, 1 - 1e-4])
+    assert low == -np.inf
+    assert high == np.inf
+
+
+@pytest.mark.parametrize("quantiles", [[], [0.0], [0.5, 1.0], [np.nan]])
+def test_other_quantiles_are_refused(model, quantiles):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        model.predict_quantiles(np.zeros((1, 3)), quantiles)
+
+
+def test_several_outputs_with_missing_targets():
+    X, y = made(400, 8)
+    Y = np.column_stack([y, -3.0 * y])
+    Y[::3, 1] = np.nan
+    model = LacunetRegressor(n_networks=2, max_epochs=10, random_state=0).fit(X, Y)
+    predictions, std = model.predict(X[:5], return_std=True)
+    assert predictions.shape == std.shape == (5, 2)
+    quantiles = model.predict_quantiles(X[:5], [0.1, 0.9])
+    assert quantiles.shape == (5, 2, 2)
+    assert (quantiles[..., 0] < quantiles[..., 1]).all()
+
+
+def test_calibration_rows_are_saved(model, classifier, tmp_path):
+    X, _ = made(20, 9, 0.3)
+    model.save(tmp_path / "numbers")
+    again = lacunet.load(tmp_path / "numbers")
+    assert (again.predict_quantiles(X) == model.predict_quantiles(X)).all()
+    classifier.save(tmp_path / "classes")
+    again = lacunet.load(tmp_path / "classes")
+    p_values = [find_p_values(m, m._read(X)[1]) for m in (again, classifier)]
+    assert (p_values[0] == p_values[1]).all()
+
+
+def test_models_without_calibration_rows_refuse(tmp_path):
+    X, y = made(100, 10)
+    model = LacunetRegressor(n_networks=2, max_epochs=2, calibration=False)
+    model.set_params(random_state=0).fit(X, y).save(tmp_path / "model")
+    for each in (model, lacunet.load(tmp_path / "model")):
+        assert each.predict(X[:2]).shape == (2,)
+        with pytest.raises(LacunetError, match="without calibration rows"):
+            each.predict(X[:2], return_std=True)
+
+
+def test_at_most_a_thousand_rows_are_kept():
+    X, y = made(1500, 11)
+    model = LacunetRegressor(n_networks=10, max_epochs=1, random_state=0).fit(X, y)
+    assert len(model._calibration.x) == 1000
