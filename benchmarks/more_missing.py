@@ -12,7 +12,7 @@ prediction; of the others, 10% are missing in both. Nothing is fitted on test ro
 
 Each score is appended to a file of JSON lines at once. What is found there is not
 measured again, except for the methods after ``--again``: after a change of lacunet's
-recipe, ``--again lacunet lacunet-sample``.
+recipe, ``--again lacunet lacunet-expectation lacunet-sample``.
 """
 
 import argparse
@@ -71,6 +71,7 @@ N_SEEDS = 3
 MAX_TRAIN = 2000
 TITLES = {
     "lacunet": "lacunet",
+    "lacunet-expectation": 'lacunet, `propagate="expectation"`',
     "lacunet-sample": 'lacunet, `propagate="sample"`',
     "catboost": "CatBoost",
     "hgb": "HistGradientBoosting",
@@ -140,7 +141,7 @@ def load(name: str, folder: Path) -> Data:
 def measure(
     data: Data, seed: int, methods: Sequence[str], done: set[Any], *, quick: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the scores that are not done; both ways of lacunet take one fit."""
+    """Yield the scores that are not done; all ways of lacunet take one fit."""
     for X, y, tests, y_test in scenarios(data, seed):
         model, fitted = None, None
         for method, setting in itertools.product(methods, tests):
