@@ -6,6 +6,7 @@ import pytest
 from own_models import make_table, save_csv, save_model
 
 from lacunet import LacunetImputer, LacunetRegressor, load
+from lacunet.inspection import prediction_interval, prediction_set
 from lacunet.tables import ModelTable, Schema, summarize_columns
 
 
@@ -40,6 +41,46 @@ def test_numbers_are_predicted(call, folder, tmp_path):
     assert header == "prediction"
     assert len(lines) == 60
     assert max(len(line.strip("-0.").replace(".", "")) for line in lines) <= 7
+
+
+def test_numbers_have_intervals(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    run = ("predict", folder / "numbers", tmp_path / "new.csv", "--drop", "id")
+    result = call(*run, "--interval", "0.6")
+    assert result.exit_code == 0, result.output
+    header, *lines = result.stdout.splitlines()
+    assert header == "prediction,low,high"
+    numbers = np.array([line.split(",") for line in lines], dtype=float)
+    rows = make_table()[["age", "town", "score"]]
+    model = load(folder / "numbers")
+    expected = np.column_stack(prediction_interval(model, rows, 0.6))
+    np.testing.assert_allclose(numbers[:, 1:], expected, rtol=1e-6)
+
+
+def test_classes_have_sets(call, folder, tmp_path):
+    save_csv(make_table()[["score", "age", "town"]], tmp_path / "new.csv")
+    run = ("predict", folder / "m", tmp_path / "new.csv")
+    result = call(*run, "--interval", "0.8", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    assert list(found)[-1] == "set"
+    rows = make_table()[["age", "town", "score"]]
+    expected = prediction_set(load(folder / "m"), rows, 0.8)
+    names = {(True, True): "no|yes", (True, False): "no", (False, True): "yes"}
+    assert found["set"].tolist() == [names.get(tuple(e), "") for e in expected]
+
+
+def test_draws_are_averaged(call, folder, tmp_path):
+    save_csv(make_table(), tmp_path / "new.csv")
+    run = ("predict", folder / "numbers", tmp_path / "new.csv", "--drop", "id")
+    result = call(*run, "--draws", "16")
+    assert result.exit_code == 0, result.output
+    model = load(folder / "numbers").set_params(propagate="sample", n_samples=16)
+    expected = model.predict(make_table()[["age", "town", "score"]])
+    found = [float(line) for line in result.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert call(*run, "--interval", "1").exit_code == 2
+    assert call(*run, "--draws", "0").exit_code == 2
 
 
 def test_columns_that_differ_are_named(call, folder, tmp_path):

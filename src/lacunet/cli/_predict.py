@@ -1,10 +1,12 @@
 """``lacunet predict``: predictions for the rows of a table."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import FloatRange, IntRange
 
 from lacunet._output import STANDARD
 from lacunet._text import shorten, show_count
@@ -35,6 +37,16 @@ _WARNED = ("outside", "categories", "missing")  # rows may be a selection by val
     bool,
     "Refuse a table that lacks columns, or whose rows are not as in training.",
 )
+@option(
+    "--interval",
+    FloatRange(0, 1, min_open=True, max_open=True),
+    "Add intervals that numbers are in with this probability, or sets of classes.",
+)
+@option(
+    "--draws",
+    IntRange(1),
+    "Predict each row by the mean over so many draws of its missing values.",
+)
 @options.workers
 @options.ray_address
 @options.skip_bad_files
@@ -47,6 +59,8 @@ def predict(
     output: str,
     keep: tuple[str, ...],
     strict: bool,
+    interval: float | None,
+    draws: int | None,
     workers: int | None,
     ray_address: str | None,
     skip_bad_files: bool,
@@ -62,6 +76,13 @@ def predict(
     refused and nothing is written: it is read once before the first prediction. The
     table is read in blocks: it may be larger than memory.
 
+    --interval 0.9 adds the columns low and high, between which a number is with a
+    probability of 0.9, given what its row lacks; or the column set, with the classes
+    that are credible (yes|no; none where the model is surer than that in general).
+    Each combination of missing values is calibrated by itself: a table with thousands
+    of them takes minutes. --draws 64 predicts from draws of the missing values, which
+    by default is done for rows that lack more than those of training.
+
     TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
     Excel; - is standard input. With Parquet files, -o may be a folder (out/), with a
     file for each of theirs; --workers are processes that write them.
@@ -70,6 +91,7 @@ def predict(
     --------
     lacunet predict model new.csv -o out.csv
     lacunet predict model new.csv -o out.csv --strict
+    lacunet predict model new.csv -o out.csv --interval 0.9
     lacunet predict model new.parquet -o out.parquet --keep id
     cat new.csv | lacunet predict model - | head
     lacunet predict model 'new/*.parquet' -o out/ --workers 4
@@ -80,7 +102,12 @@ def predict(
         msg = "Got --skip-bad-files, but expected a folder with it, as -o out/."
         raise click.UsageError(msg)
     if options.is_folder(output, workers):
-        refused = {"--keep": keep, "--strict": strict}
+        refused = {
+            "--keep": keep,
+            "--strict": strict,
+            "--interval": interval,
+            "--draws": draws,
+        }
         for name in (name for name, given in refused.items() if given):
             msg = (
                 f"Got {name}, but files in a folder have predictions alone, in the "
@@ -105,6 +132,8 @@ def predict(
     with tables.open_table(table, known.options(reading)) as file:
         tables.check_known(keep, file.names, "--keep")
         fitted = _load(model)
+        if draws is not None:
+            fitted.set_params(propagate="sample", n_samples=draws)
         schema = tables.Schema.of_model(fitted)
         match = file.match(schema)
         terminal.note(*file.list_notices(schema.names))
@@ -133,7 +162,12 @@ def predict(
 
         advance = terminal.count_rows("predicted", output)
         with tables.open_output(output, force=force) as stream:
-            frames: Iterable[pd.DataFrame] = tables.predict_blocks(fitted, blocks())
+            how: Any = tables.predict_rows
+            if interval is not None:
+                how = functools.partial(_predict_interval, interval)
+            frames: Iterable[pd.DataFrame] = tables.predict_blocks(
+                fitted, blocks(), predict=how
+            )
             if keep:
                 typed = format.kind == "parquet"
                 cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
@@ -154,6 +188,23 @@ def _load(path: str) -> Any:
         )
         raise click.ClickException(msg)
     return fitted
+
+
+def _predict_interval(
+    coverage: float, model: Any, rows: "pd.DataFrame"
+) -> "pd.DataFrame":
+    """Return predictions with intervals, or with sets of classes."""
+    from lacunet import inspection, tables
+
+    frame = tables.predict_rows(model, rows)
+    if not hasattr(model, "classes_"):
+        ends = inspection.prediction_interval(model, rows, coverage)
+        for name, numbers in ends._asdict().items():
+            frame[name] = [float(f"{number:.7g}") for number in numbers]
+        return frame
+    inside = inspection.prediction_set(model, rows, coverage)
+    frame["set"] = ["|".join(map(str, model.classes_[each])) for each in inside]
+    return frame
 
 
 def _predict_folder(

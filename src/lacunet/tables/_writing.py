@@ -149,7 +149,10 @@ def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def predict_blocks(
-    model: Any, blocks: Iterable[pd.DataFrame], n_jobs: int | None = None
+    model: Any,
+    blocks: Iterable[pd.DataFrame],
+    n_jobs: int | None = None,
+    predict: Callable[[Any, pd.DataFrame], pd.DataFrame] = predict_rows,
 ) -> Iterator[pd.DataFrame]:
     """Predict blocks of rows, several at a time, in their order.
 
@@ -161,11 +164,13 @@ def predict_blocks(
         Such as ``TableFile.blocks`` returns. A few are taken ahead.
     n_jobs : int, default=None
         Number of threads, one core each; one for each core by default, at most four.
+    predict : callable, default=predict_rows
+        Makes predictions of the model and a block.
 
     Yields
     ------
     DataFrame
-        Of each block, as ``predict_rows`` returns it.
+        Of each block, as ``predict`` returns it.
 
     Examples
     --------
@@ -187,7 +192,7 @@ def predict_blocks(
         with ThreadPoolExecutor(n_own) as pool:
             coming: deque[Any] = deque()
             for block in blocks:
-                coming.append(pool.submit(predict_rows, model, block))
+                coming.append(pool.submit(predict, model, block))
                 if len(coming) > n_own:
                     yield coming.popleft().result()
             while coming:
