@@ -6,7 +6,7 @@ import pytest
 import small
 from sklearn.metrics import accuracy_score, log_loss
 
-from lacunet import IncompleteGaussianMixture, LacunetClassifier
+from lacunet import IncompleteGaussianMixture, LacunetClassifier, LacunetRegressor
 from lacunet.baselines import BoostedClassifier, BoostedRegressor
 from lacunet.evaluation import METRICS, hold_out, score
 from lacunet.evaluation._hold_out import (
@@ -143,6 +143,7 @@ def test_steps_are_reported(found, steps):
         "fitting HistGradientBoosting on 72 rows",
         "fitting trivial model on 72 rows",
         "scoring on 18 held-out rows",
+        "checking intervals of 18 rows",
         "permuting one column after the other",
     ]
     assert set(found.seconds) == {"lacunet", "hgb", "trivial"}
@@ -444,3 +445,23 @@ def test_rows_with_as_many_missing_values_or_few_rows_are_in_one_bin():
     )
     (only,) = compare_by_missing("regression", np.arange(9), {"a": np.ones(9)})
     assert (only.fewest, only.most, only.n_rows) == (0, 8, 9)
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_coverage_is_counted_by_missing_values(task):
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(rng.randn(400, 3), columns=["a", "b", "c"])
+    y = X["a"] + X["b"] + 0.3 * rng.randn(400)
+    X = X.mask(rng.rand(400, 3) < 0.2)
+    model = LacunetRegressor(n_networks=2, max_epochs=5, random_state=0)
+    if task == "classification":
+        y = np.where(y > 0, "high", "low")
+        model = LacunetClassifier(n_networks=2, max_epochs=5, random_state=0)
+    found = hold_out(model, X, y, task=task)
+    assert sum(each.n_rows for each in found.coverage) == found.n_test
+    assert [each.fewest for each in found.coverage] == [0, 1]
+    assert all(each.low <= each.covered <= each.high for each in found.coverage)
+    few, many = found.coverage
+    assert few.width < many.width
+    without = hold_out(model.set_params(calibration=False), X, y, task=task)
+    assert without.coverage == ()

@@ -2,6 +2,7 @@
 
 import copy
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,11 +27,14 @@ from lacunet.evaluation._scores import (
     trivial_model,
 )
 from lacunet.evaluation._target import Task, check_table, split_rows
+from lacunet.exceptions import LacunetError
 from lacunet.inspection import (
     Estimate,
     Importance,
     compare_losses,
     importance,
+    prediction_interval,
+    prediction_set,
     row_losses,
 )
 from lacunet.tables import Schema
@@ -49,6 +53,9 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Bins by the number of missing values in a row.
 _MOST_MISSING_BINS = 6
 _ROWS_PER_MISSING_BIN = 20
+# Of intervals and sets, and the rows that they are checked on.
+COVERAGE = 0.9
+_MOST_COVERED = 500
 _FIRST_COLUMNS = 3  # the most important, measured given the others, too
 
 
@@ -196,8 +203,43 @@ class MissingBin:
     @property
     def label(self) -> str:
         """The range of missing values, for people."""
-        several = self.fewest < self.most
-        return f"{self.fewest}\N{EN DASH}{self.most}" if several else f"{self.most}"
+        return _show_range(self.fewest, self.most)
+
+
+@dataclass(frozen=True)
+class CoverageBin:
+    """How often targets are where the model expects them.
+
+    Attributes
+    ----------
+    fewest, most : int
+        Range of missing values in a row.
+    n_rows : int
+        Number of rows.
+    covered : float
+        Fraction of the targets in their 90% prediction interval or set.
+    low, high : float
+        95% confidence interval of that fraction (Wilson).
+    width : float
+        Mean width of the intervals, or number of classes in the sets.
+    """
+
+    fewest: int
+    most: int
+    n_rows: int
+    covered: float
+    low: float
+    high: float
+    width: float
+
+    @property
+    def label(self) -> str:
+        """The range of missing values, for people."""
+        return _show_range(self.fewest, self.most)
+
+
+def _show_range(fewest: int, most: int) -> str:
+    return f"{fewest}\N{EN DASH}{most}" if fewest < most else f"{most}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +286,10 @@ class HoldOut:
         Mean probability of the class that our model predicts.
     by_missing : tuple of MissingBin
         Their first scores by the number of missing values in a row.
+    coverage : tuple of CoverageBin
+        Coverage of our model's 90% prediction intervals, or sets of classes, by the
+        number of missing values in a row, in at most 500 rows. Empty if the model has
+        no calibration rows.
     importance : Importance
         Which columns our model relies on, by permutation.
     conditional : Importance
@@ -291,6 +337,7 @@ class HoldOut:
     never_missing: tuple[str, ...]
     empty: tuple[str, ...]
     versions: Mapping[str, str]
+    coverage: tuple[CoverageBin, ...] = ()
     classes: tuple[ClassRows, ...] = ()
     calibration: Mapping[str, Calibration] = field(default_factory=dict)
     confusion: tuple[tuple[int, ...], ...] = ()
@@ -508,6 +555,10 @@ def score_model(
         by_task["agreement"] = {k: find_agreement(y_test, p) for k, p in pair.items()}
     n_missing = X_test.isna().sum(axis=1).to_numpy()
     by_missing = compare_by_missing(task, n_missing, {k: losses[k] for k in pair})
+    report(f"checking intervals of {min(len(y_test), _MOST_COVERED):,} rows")
+    shuffled = np.random.RandomState(random_state).permutation(len(y_test))
+    some = np.sort(shuffled[:_MOST_COVERED])
+    coverage = find_coverage(ours, X_test.iloc[some], codes_test[some])
     if n_train is None:
         n_in_training = X_train.isna().sum()
         never_missing = tuple(map(str, X_train.columns[n_in_training == 0]))
@@ -543,6 +594,7 @@ def score_model(
         timed_out=model.timed_out_,
         learning=tuple(LearningStep(*each[:4]) for each in model.history_),
         by_missing=by_missing,
+        coverage=coverage,
         importance=columns,
         conditional=measure(columns=needed, conditional=True),
         never_missing=never_missing,
@@ -680,6 +732,58 @@ def compare_by_missing(
     >>> [(each.fewest, each.most, each.n_rows) for each in bins]
     [(0, 0, 20), (1, 1, 20), (2, 2, 20)]
     """
+    bins = []
+    for rows in _rows_of(_bins_by_missing(n_missing)):
+        fewest, most = int(n_missing[rows].min()), int(n_missing[rows].max())
+        of_rows = {k: compare_losses(task, each[rows]) for k, each in losses.items()}
+        bins.append(MissingBin(fewest, most, int(rows.sum()), of_rows))
+    return tuple(bins)
+
+
+def find_coverage(
+    model: Any, X: pd.DataFrame, y: np.ndarray
+) -> tuple[CoverageBin, ...]:
+    """Return how often targets, classes as codes, are in their interval or set.
+
+    Nothing if there are too few calibration rows.
+    """
+    try:
+        if is_classifier(model):
+            inside = prediction_set(model, X, COVERAGE)
+            covered, widths = inside[np.arange(len(y)), y], inside.sum(1)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                low, high = prediction_interval(model, X, COVERAGE)
+            covered, widths = (low <= y) & (y <= high), high - low
+    except LacunetError:
+        return ()
+    if not np.isfinite(widths).all():
+        return ()
+    n_missing = X.isna().sum(axis=1).to_numpy()
+    bins = []
+    for rows in _rows_of(_bins_by_missing(n_missing)):
+        n_rows, n_covered = int(rows.sum()), int(covered[rows].sum())
+        ends = binomtest(n_covered, n_rows).proportion_ci(method="wilson")
+        bins.append(
+            CoverageBin(
+                int(n_missing[rows].min()),
+                int(n_missing[rows].max()),
+                n_rows,
+                n_covered / n_rows,
+                float(ends.low),
+                float(ends.high),
+                float(widths[rows].mean()),
+            )
+        )
+    return tuple(bins)
+
+
+def _bins_by_missing(n_missing: np.ndarray) -> np.ndarray:
+    """Join numbers of missing values until enough rows have them: (rows,).
+
+    A small rest at the end joins the last bin.
+    """
     enough = max(_ROWS_PER_MISSING_BIN, len(n_missing) / _MOST_MISSING_BINS / 1.5)
     starts, n_rows = [], np.inf
     numbers, counts = np.unique(n_missing, return_counts=True)
@@ -690,9 +794,5 @@ def compare_by_missing(
         n_rows += count
     if n_rows < enough and len(starts) > 1:
         starts.pop()
-    bins = []
-    for rows in _rows_of(np.searchsorted(starts, n_missing, "right") - 1):
-        fewest, most = int(n_missing[rows].min()), int(n_missing[rows].max())
-        of_rows = {k: compare_losses(task, each[rows]) for k, each in losses.items()}
-        bins.append(MissingBin(fewest, most, int(rows.sum()), of_rows))
-    return tuple(bins)
+    codes: np.ndarray = np.searchsorted(starts, n_missing, "right") - 1
+    return codes

@@ -106,6 +106,7 @@ def _make_context(
         "importance_drawing": draw_importance(columns[:_MOST_BARS], found),
         "learning_drawing": draw_learning(found),
         "missing_drawing": draw_missing(found) if len(found.by_missing) > 1 else "",
+        "coverage_drawings": draw_coverage(found) if found.coverage else [],
     }
     if table is not None:
         context["table_columns"] = [
@@ -413,3 +414,37 @@ def draw_missing(found: "HoldOut") -> str:
         axes.grid(axis="x", visible=False)
         figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
         return draw.to_svg(figure, "missing", title)
+
+
+def draw_coverage(found: "HoldOut") -> list[dict[str, Any]]:
+    """Draw coverage and width of intervals or sets by the number of missing values."""
+    bins, classifies = found.coverage, found.task == "classification"
+    regions = "sets of classes" if classifies else "intervals"
+    x = np.arange(len(bins))
+    drawings: list[dict[str, Any]] = []
+    for title, label, values in (
+        (f"Coverage of 90% {regions}", "covered (%)", [100 * e.covered for e in bins]),
+        (
+            "Their size" if classifies else "Their width",
+            "classes" if classifies else "width",
+            [e.width for e in bins],
+        ),
+    ):
+        with draw.drawing(draw.WIDTH, 2.9) as figure:
+            axes = figure.add_subplot()
+            (dots,) = axes.plot(x, values, "o", color=draw.ACCENT, zorder=3)
+            draw.add_tips(dots, [f"{label}: {value:.3g}" for value in values])
+            axes.set_ylim(0, 1.1 * max(values))
+            if not drawings:
+                ends = [[100 * e.low for e in bins], [100 * e.high for e in bins]]
+                axes.vlines(x, *ends, color=draw.ACCENT)
+                axes.axhline(90, color=draw.MUTED, linestyle=":", linewidth=1)
+                axes.set_ylim(min(60.0, *ends[0]) - 2, 101)
+            labels = [f"{e.label}\n{e.n_rows:,} rows" for e in bins]
+            axes.set_xticks(x, labels, fontsize=8.5)
+            axes.set(xlim=(-0.5, len(bins) - 0.5))
+            axes.set(xlabel="missing values in a row", ylabel=label)
+            axes.grid(axis="x", visible=False)
+            svg = draw.to_svg(figure, f"coverage{len(drawings)}", title)
+        drawings.append({"svg": svg, "title": title})
+    return drawings
