@@ -3,6 +3,7 @@
 Names that are imported as themselves are for other rooms, not for users.
 """
 
+from lacunet.inspection._explanation import Explanation, explain_row
 from lacunet.inspection._importance import (
     ColumnImportance,
     Estimate,
@@ -12,4 +13,11 @@ from lacunet.inspection._importance import (
 from lacunet.inspection._importance import compare_losses as compare_losses
 from lacunet.inspection._importance import row_losses as row_losses
 
-__all__ = ["ColumnImportance", "Estimate", "Importance", "importance"]
+__all__ = [
+    "ColumnImportance",
+    "Estimate",
+    "Explanation",
+    "Importance",
+    "explain_row",
+    "importance",
+]
