@@ -21,6 +21,7 @@ from lacunet.missingness import Table, as_table, find_observed, read_columns
 # Of so many observed columns all coalitions are predicted: 1,024, in half a second.
 _MOST_EXACT = 10
 _ROWS_AT_ONCE = 4096  # coalitions
+_LARGEST_WHOLE = 1e12  # number that is shown with all its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class Explanation:
         lines: list[tuple[str, str, float, float | None]] = [
             (
                 self.names[i],
-                _show_value(self.values[i]),
+                self.show_value(i),
                 float(self.contributions[i]),
                 float(self.errors[i]),
             )
@@ -122,6 +123,22 @@ class Explanation:
         digits = 2 - math.floor(math.log10(largest))
         form = f",.{max(0, digits)}f" if digits <= 6 else ".3g"
         return show_score(number, f"{'+' if sign else ''}{form}")
+
+    def show_value(self, column: int) -> str:
+        """Return a cell of the row as text, a dash where it is missing.
+
+        Parameters
+        ----------
+        column : int
+            Index of the column.
+        """
+        value = self.values[column]
+        if value is None:
+            return "\N{EN DASH}"
+        if isinstance(value, float):
+            whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
+            return f"{value:.0f}" if whole else f"{value:.6g}"
+        return shorten(str(value).removesuffix(" 00:00:00"))  # of a date
 
     @property
     def subject(self) -> str:
@@ -337,7 +354,3 @@ def _find_output(model: Any, whole: np.ndarray, target: Any) -> tuple[int, Any]:
 
 def _read_cell(column: np.ndarray) -> Any:
     return column.tolist()[0] if find_observed(column)[0] else None
-
-
-def _show_value(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else shorten(str(value))
