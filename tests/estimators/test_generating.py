@@ -136,7 +136,12 @@ def test_rare_patterns_are_kept_as_rates_of_columns(monkeypatch):
     np.testing.assert_allclose(drawn.mean(0), missing.mean(0), atol=0.03)
     again = _generating.TableForm.from_state(form.to_state(), 3)
     np.testing.assert_array_equal(again.patterns, form.patterns)
-    for wrong in ({"dtypes": [["from_native"]] * 3}, {"backend": "os"}, {"counts": []}):
+    for wrong in (
+        {"dtypes": [["from_native"]] * 3},
+        {"dtypes": ["object"] * 3},
+        {"backend": "os"},
+        {"counts": []},
+    ):
         with pytest.raises(ValueError, match="in one place"):
             _generating.TableForm.from_state({**form.to_state(), **wrong}, 3)
 
@@ -160,6 +165,7 @@ def test_missing_values_that_are_a_sign_belong_to_the_rows_they_belong_to():
 def test_rows_are_a_table_as_in_training_also_after_loading(kind, name, tmp_path):
     X, y = small.frame(60)
     X["since"] = X["day"].dt.tz_localize("Europe/Rome")
+    X["byte"] = np.array([0, 255], np.uint8).repeat(30)  # draws go beyond
     table = kind(X.drop(columns="flag").assign(count=np.arange(60)))
     model = small.ALL[name](on_unseen_missing="use").fit(table, y)
     states = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002

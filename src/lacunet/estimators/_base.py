@@ -234,8 +234,8 @@ class DensityEstimator(CheckedEstimator):
         Returns
         -------
         array or frame of shape (n, n_features)
-            A frame with the names and types of training, if that was a frame. The same
-            for the same ``random_state``.
+            A frame with the names and (the usual ones of) the types of training, if
+            that was a frame. The same for the same ``random_state``.
 
         Examples
         --------

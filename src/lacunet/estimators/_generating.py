@@ -15,7 +15,8 @@ from lacunet.estimators._saving import check_agreement
 # The most frequent patterns that are kept; of the others, rates of the columns.
 _MOST_PATTERNS = 200
 _BACKENDS = ("pandas", "polars", "pyarrow")
-# Of polars and arrow, those that their name, unit and zone are all there is to know of.
+# Dtypes that are kept, by their names; others are those that the values have.
+_OF_PANDAS = re.compile("([Uu]?[Ii]nt|[Ff]loat)(8|16|32|64)|bool|boolean|category")
 _INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 _PLAIN = (*_INTEGERS, "Float32", "Float64", "Boolean", "String", "Categorical", "Date")
 
@@ -60,13 +61,15 @@ class TableForm:
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_columns: int) -> Self:
         """Make one of what ``to_state`` returned."""
-        patterns = np.zeros((len(state["patterns"]), n_columns), dtype=bool)
-        for row, places in zip(patterns, state["patterns"], strict=True):
-            row[places] = True
+        packed = [[*bytes.fromhex(text)] for text in state["patterns"]]
+        bits = np.array(packed, dtype=np.uint8).reshape(len(packed), -(-n_columns // 8))
+        patterns = np.unpackbits(bits, axis=1, count=n_columns).astype(bool)
         counts, rates = (np.array(state[name]) for name in ("counts", "rates"))
         dtypes = tuple(state["dtypes"])
-        # No other name of narwhals is ever looked up.
         names = {each[0] for each in dtypes if isinstance(each, list)}
+        names |= {
+            n for n in dtypes if isinstance(n, str) and not _OF_PANDAS.fullmatch(n)
+        }
         check_agreement(
             patterns=(len(counts), len(patterns) + 1),
             counts=(bool((counts >= 0).all() and counts.any()), True),
@@ -80,7 +83,7 @@ class TableForm:
     def to_state(self) -> dict[str, Any]:
         """Return it as JSON-able values."""
         return {
-            "patterns": [np.flatnonzero(row).tolist() for row in self.patterns],
+            "patterns": [np.packbits(row).tobytes().hex() for row in self.patterns],
             "counts": self.counts.tolist(),
             "rates": self.rates.tolist(),
             "backend": self.backend,
@@ -104,9 +107,13 @@ class TableForm:
             values = column.tolist()
             of_pandas = isinstance(dtype, str)
             kind, *options = [dtype] if of_pandas else dtype or [""]
-            if re.fullmatch(r"u?int\d+(\[pyarrow\])?", kind.lower()):
-                values = [v if v is None else round(v) for v in values]
-            if any(options[1:]):  # their time zone: values are in UTC
+            if integer := re.match(r"u?int\d+", kind.lower()):
+                ends = np.iinfo(integer[0])
+                values = [
+                    v if v is None else min(max(round(v), ends.min), ends.max)
+                    for v in values
+                ]
+            if any(options[1:]):  # a time zone: values are in UTC
                 values = [v if v is None else v.replace(tzinfo=UTC) for v in values]
             typed = getattr(nw, kind)(*options) if kind and not of_pandas else None
             series = nw.new_series(name, values, typed, backend=backend)
@@ -123,5 +130,6 @@ def _describe(series: Any) -> Any:
     if name == "Datetime":
         return [name, series.dtype.time_unit, series.dtype.time_zone]
     if series.implementation.is_pandas():
-        return str(series.to_native().dtype)
+        native = str(series.to_native().dtype)
+        return native if _OF_PANDAS.fullmatch(native) else None
     return [name] if name in _PLAIN else None
