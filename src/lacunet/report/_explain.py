@@ -113,6 +113,6 @@ def draw_contributions(found: "Explanation") -> str:
         for y, value in ((0, found.base), (len(names) - 1, found.prediction)):
             axes.plot(value, y, "o", color=draw.INK, ms=5)
             draw.write_beside(axes, found.show(value), value + 0.012 * room, y)
-        axes.set_xlim(ends.min() - 0.04 * room, ends.max() + 0.18 * room)
+        axes.set_xlim(ends.min() - 0.04 * room, ends.max() + 0.22 * room)
         draw.finish_lines(axes, names, found.subject)
         return draw.to_svg(figure, "contributions", "What each value adds")
