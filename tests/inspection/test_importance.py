@@ -229,6 +229,12 @@ def test_columns_with_one_value_or_none_cost_nothing():
     assert by_name(found)["x0"].missingness is None
 
 
+def test_a_model_of_several_outputs_is_refused():
+    X, y = np.random.RandomState(0).randn(2, 40, 3)
+    with pytest.raises(ValueError, match="with 3 outputs, but expected one"):
+        importance(small.regressor().fit(X, y), X, y[:, 0])
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "match"),
     [

@@ -10,9 +10,16 @@ import pytest
 from held_out import make_classification
 from own_comparisons import make_comparison
 
+from lacunet import LacunetRegressor
 from lacunet.evaluation._hold_out import ClassRows
+from lacunet.inspection import explain_row
 from lacunet.profile import _profile, profile_table
-from lacunet.report import write_comparison, write_fit, write_profile
+from lacunet.report import (
+    write_comparison,
+    write_explanation,
+    write_fit,
+    write_profile,
+)
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -57,6 +64,13 @@ def make_methods():
     )
 
 
+def make_explanation():
+    X = pd.DataFrame(np.random.RandomState(0).randn(40, 14)).add_prefix("column ")
+    X.iloc[3, :2] = np.nan
+    model = LacunetRegressor(n_networks=1, max_epochs=1, on_unseen_missing="use")
+    return explain_row(model.fit(X, X["column 13"]), X.iloc[[3]], n_permutations=4)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
@@ -64,6 +78,7 @@ def pages(tmp_path_factory):
         "profile": write_profile(make_profile(), folder / "profile.html"),
         "fit": write_fit(make_fit(), folder / "fit.html"),
         "compare": write_comparison(make_methods(), folder / "compare.html"),
+        "explain": write_explanation(make_explanation(), folder / "explain.html"),
     }
 
 
@@ -109,7 +124,7 @@ def column_of(table, place):
     return [row.locator("th, td").nth(place).inner_text() for row in rows]
 
 
-@pytest.mark.parametrize("name", ["profile", "fit", "compare"])
+@pytest.mark.parametrize("name", ["profile", "fit", "compare", "explain"])
 def test_pages_fit_a_phone_and_follow_the_colour_scheme(visit, name):
     grounds = []
     for scheme in ("light", "dark"):

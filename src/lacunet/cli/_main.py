@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
-from lacunet._output import explain
+from lacunet._output import explain as explain_error
 from lacunet._progress import clear_line
 from lacunet.cli._check import check
 from lacunet.cli._compare import compare
 from lacunet.cli._demo import demo
+from lacunet.cli._explain import explain
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
 from lacunet.cli._options import COMMON
@@ -83,7 +84,7 @@ def _describe(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if isinstance(error, OSError) and error.errno is not None:
         place = f"{error.filename}: " if error.filename else ""
-        text = f"{place}{explain(error)}."
+        text = f"{place}{explain_error(error)}."
     if text.startswith("No module named"):
         text += ". Install what is missing with pip install 'lacunet[all]'."
     return re.sub(r"\[errno \d+\] ?", "", text, flags=re.IGNORECASE)
@@ -124,5 +125,5 @@ def lacunet() -> None:
 
 
 lacunet.params += COMMON
-for _command in (demo, profile, fit, predict, check, impute, compare):
+for _command in (demo, profile, fit, predict, check, explain, impute, compare):
     lacunet.add_command(_command)

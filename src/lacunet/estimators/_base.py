@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ from lacunet.estimators._fit import (
     to_tensor,
     undisturbed,
 )
+from lacunet.estimators._generating import TableForm
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import canonical_order, repeat_rows
 from lacunet.estimators._saving import (
@@ -94,6 +95,7 @@ _LEARNED = (
     "_calibration",
     "_fitted_body",
     "_flat",
+    "_form",
     "_inputs",
     "_most_missing",
     "_scale",
@@ -106,6 +108,8 @@ class DensityEstimator(CheckedEstimator):
 
     density_: MixtureDensity
     _inputs: InputEncoder
+    _form: TableForm | None = None  # in models of earlier versions
+    _clipped_at: ClassVar[float] = FOR_NETWORKS  # numbers, in training
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a density."""
@@ -182,6 +186,107 @@ class DensityEstimator(CheckedEstimator):
             blocks = [self._draw(block, n, generator) for block in self._blocks(x, n)]
         return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
 
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log-likelihood of each row's observed cells under the density.
+
+        The rows with the lowest ones are outliers: combinations of values that are
+        unlikely, even where each value alone is not. It is the density of the encoded
+        row, with numbers scaled as ``scale`` says, times the probability of its
+        categories; which values are missing does not count. A row with nothing observed
+        has 0. A sum over more cells is a larger one: compare a row with rows that have
+        the same columns missing, such as draws of ``sample`` with these cells removed.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Natural logarithms.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lacunet import LacunetImputer
+        >>> X = np.tile(np.arange(50.0)[:, None], 2)
+        >>> X[::5, 1] = np.nan
+        >>> imputer = LacunetImputer(random_state=0).fit(X)
+        >>> likely, unlikely = imputer.score_samples([[10.0, 10.0], [10.0, 40.0]])
+        >>> bool(unlikely < likely - 10)
+        True
+        """
+        x = self._read(X, farthest=self._clipped_at)[1].cpu().double()
+        x[:, self._inputs.table.width :] = torch.nan  # the indicators
+        with torch.inference_mode():
+            scores = [self._log_prob(block) for block in self._blocks(x)]
+        return torch.cat(scores).numpy()
+
+    def sample(self, n: int = 1, *, missing: bool = True) -> Any:
+        """Draw new rows from the density, with missing cells as in training.
+
+        Numbers are drawn from a mixture of Gaussians: they may lie outside the range of
+        training. The density of an estimator with networks is also trained for their
+        predictions; that of :class:`lacunet.LacunetImputer` is closest to the data.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of rows.
+        missing : bool, default=True
+            Whether cells are missing as in training: rows have the patterns of missing
+            values that were there, as often as there; beyond the 200 most frequent ones
+            columns are missing independently. Otherwise rows are complete.
+
+        Returns
+        -------
+        array or frame of shape (n, n_features)
+            A frame with the names and (the usual ones of) the types of training, if
+            that was a frame. The same for the same ``random_state``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lacunet import LacunetImputer
+        >>> X = np.tile(np.arange(50.0)[:, None], 2)
+        >>> X[::5, 1] = np.nan
+        >>> imputer = LacunetImputer(random_state=0).fit(X)
+        >>> rows = imputer.sample(1000)
+        >>> np.isnan(rows).mean(0).round(1)
+        array([0. , 0.2])
+        """
+        check_is_fitted(self)
+        check_positive_int(n, "n")
+        form = self._form
+        if missing and form is None:
+            msg = (
+                "Got missing=True and a model of an earlier version, which does not "
+                "know what was missing together in training. Set missing=False for "
+                "complete rows, or fit it again."
+            )
+            raise ValueError(msg)
+        random_state = check_random_state(self.random_state)
+        generator = torch_generator(random_state)
+        columns = self._inputs.table.columns
+        removed = np.zeros((n, len(columns)), dtype=bool)
+        encoded = np.full((n, len(self._inputs.sources)), np.nan)
+        if missing and form is not None:
+            removed = form.draw_missing(n, random_state)
+            encoded = self._inputs.mark(encoded[:, : self._inputs.table.width], removed)
+        device = next(self.density_.parameters()).device
+        if device.type != "cpu":
+            generator = torch.Generator(device).manual_seed(generator.initial_seed())
+        with torch.inference_mode():
+            blocks = self._blocks(to_tensor(encoded, device))
+            drawn = torch.cat([self._draw(x, 1, generator)[0] for x in blocks])
+        cells = self._restore(drawn, np.full(removed.shape, None, dtype=object))
+        cells[removed] = None
+        if form is not None and form.backend is not None:
+            return form.make_frame(cells, [str(column.name) for column in columns])
+        numbers = all(column.kind == "number" for column in columns)
+        return cells.astype(np.float64) if numbers else cells
+
     def save(
         self,
         path: AnyPath,
@@ -211,6 +316,7 @@ class DensityEstimator(CheckedEstimator):
             "parameters": pack_parameters(self.get_params(deep=False)),
             "versions": find_versions(),
             "inputs": self._inputs.to_state(),
+            "form": None if self._form is None else self._form.to_state(),
             "n_features_in": int(self.n_features_in_),
             "feature_names_in": None if names is None else pack_array(names),
             **self._pack(),
@@ -226,6 +332,8 @@ class DensityEstimator(CheckedEstimator):
         check_parameters(self)
         self._inputs = InputEncoder.from_state(content["inputs"])
         self.n_features_in_ = int(content["n_features_in"])
+        form, n_columns = content.get("form"), len(self._inputs.table.columns)
+        self._form = None if form is None else TableForm.from_state(form, n_columns)
         if content["feature_names_in"] is not None:
             self.feature_names_in_ = unpack_array(content["feature_names_in"])
         self._check_whole(tensors, content)
@@ -324,6 +432,11 @@ class DensityEstimator(CheckedEstimator):
     def _fill(self, x: Tensor) -> Tensor:
         """Fill missing values of the encoded table with their mean."""
         return self.density_.condition(x).mean()
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        """Return the log-likelihood of encoded rows in double precision, on the CPU."""
+        # In single precision that of a row depends on its place in the block.
+        return copy.deepcopy(self.density_).cpu().double().log_prob(x)
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Fill missing values of the encoded table with draws: (n, batch, width)."""
@@ -496,6 +609,8 @@ class NetworkEstimator(DensityEstimator):
         )
         self._inputs = InputEncoder(table, marked)
         self._most_missing = scan.most_missing
+        missing = np.isnan(sample.x[:, table.starts])
+        self._form = TableForm.of(missing, backend="pyarrow")
         coder = replace(coder, inputs=self._inputs)
         x = self._inputs.mark(sample.x)
         targets = x if problem.out_features is None else sample.targets
@@ -570,8 +685,9 @@ class NetworkEstimator(DensityEstimator):
             self._inputs = InputEncoder(encoder, marked)
             x = self._inputs.add_marks(encoded)
             self._most_missing = 0
-        missing = np.isnan(x[:, self._inputs.table.starts]).sum(1)
-        self._most_missing = max(self._most_missing, int(missing.max()))
+        missing = np.isnan(x[:, self._inputs.table.starts])
+        self._form = TableForm.of(missing, table)
+        self._most_missing = max(self._most_missing, int(missing.sum(1).max()))
         targets = x if targets is None else targets
         # In single precision: weights on another scale differ by rounding.
         order = canonical_order(x, targets, weights.astype(np.float32))

@@ -1,11 +1,12 @@
 """Imputation: mixtures, weighted by how well they fill cells hidden from them."""
 
+import copy
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -30,11 +31,13 @@ from lacunet.estimators._encoding import (
     FOR_TABLES,
     InputEncoder,
     Method,
+    Quantiles,
     TableEncoder,
     fit_scaling,
     scaling_from_state,
 )
 from lacunet.estimators._fit import to_tensor
+from lacunet.estimators._generating import TableForm
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
 from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
@@ -110,6 +113,8 @@ _PULL = 0.02
 _LEAST_WEIGHT = 0.05
 # Draws outside of the observed range are drawn again this often, then capped.
 _REDRAWS = 5
+# To measure the slope of the map to quantiles, relative to the largest value.
+_STEP = 1e-7
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -205,6 +210,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     verbose: int = 0
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     random_state: Any = None
+    _clipped_at: ClassVar[float] = FOR_TABLES
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixtures to the observed cells.
@@ -227,6 +233,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
         self.limits_ = _find_limits(encoder, table)
+        missing = np.isnan(encoded[:, encoder.starts])
+        self._form = TableForm.of(missing, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
         rows = rows[canonical_order(rows)]
@@ -295,6 +303,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             return None
 
         rows = scan.sample.x.astype(np.float64)
+        missing = np.isnan(rows[:, encoder.starts])
+        self._form = TableForm.of(missing, backend="pyarrow")
         self._fit_mixtures(rows, seed, time.monotonic(), refine)
 
     def transform(self, X: Any) -> Any:
@@ -470,6 +480,36 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 self.quantiles_.inverse, self._inputs.n_numeric, filled
             )
         return filled
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        """Return the log-likelihood of the mixture that rows are drawn from.
+
+        Beside categories it is that of ``density_`` alone: some densities take one-hot
+        columns for numbers, and densities of those and probabilities don't add up.
+        """
+        n_used = 1 if self._inputs.sizes else len(self.densities_)
+        numbers = x[:, : self._inputs.n_numeric].numpy()
+        assert isinstance(self.quantiles_, Quantiles)
+        unit, mapping = self.quantiles_.unit, self.quantiles_.transform
+        scores = []
+        for density, on_quantiles in zip(
+            self.densities_[:n_used], self.on_quantiles_, strict=False
+        ):
+            score = torch.zeros((), dtype=torch.float64)
+            given = x
+            if on_quantiles:
+                mapped = _map_numbers(mapping, numbers.shape[1], x.numpy())
+                given = torch.from_numpy(mapped)
+                # The map is of straight lines: at a knot, the mean of both slopes.
+                step = _STEP * np.fmax(unit, np.abs(numbers))
+                slopes = (mapping(numbers + step) - mapping(numbers - step)) / 2 / step
+                least = np.finfo(np.float64).tiny
+                logs = np.log(np.maximum(slopes, least))
+                score = torch.from_numpy(np.nansum(logs, axis=1))
+            wide = copy.deepcopy(density).cpu().double()
+            scores.append(score + wide.log_prob(given))
+        weights = torch.from_numpy(self.weights_[:n_used].mean(1))
+        return (torch.stack(scores, 1) + (weights / weights.sum()).log()).logsumexp(1)
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw inside the observed range, as far as a few attempts succeed."""

@@ -3,6 +3,7 @@
 Names that are imported as themselves are for other rooms, not for users.
 """
 
+from lacunet.inspection._explanation import Explanation, explain_row
 from lacunet.inspection._importance import (
     ColumnImportance,
     Estimate,
@@ -20,8 +21,10 @@ from lacunet.inspection._intervals import (
 __all__ = [
     "ColumnImportance",
     "Estimate",
+    "Explanation",
     "Importance",
     "Interval",
+    "explain_row",
     "importance",
     "prediction_interval",
     "prediction_set",

@@ -304,7 +304,14 @@ class _Trial:
         """Return probabilities or numbers."""
         native = table if isinstance(table, np.ndarray) else table.to_native()
         if self.task == "regression":
-            return np.asarray(self.model.predict(native))
+            numbers = np.asarray(self.model.predict(native))
+            if numbers.size != len(table):
+                msg = (
+                    f"Got a model with {numbers.shape[-1]} outputs, but expected one. "
+                    f"Fit a model to each target."
+                )
+                raise ValueError(msg)
+            return numbers.ravel()
         return np.asarray(self.model.predict_proba(native))
 
     def measure(self, place: int, n_repeats: int) -> ColumnImportance:

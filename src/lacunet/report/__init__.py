@@ -17,8 +17,15 @@ from lacunet.report._drawing import (  # noqa: F401
     drawing,
     to_svg,
 )
+from lacunet.report._explain import write_explanation
 from lacunet.report._fit import write_fit
 from lacunet.report._page import write_page  # noqa: F401
 from lacunet.report._profile import write_profile
 
-__all__ = ["write_check", "write_comparison", "write_fit", "write_profile"]
+__all__ = [
+    "write_check",
+    "write_comparison",
+    "write_explanation",
+    "write_fit",
+    "write_profile",
+]
