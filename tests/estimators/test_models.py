@@ -341,7 +341,8 @@ def of_fewer_categories(content, tensors):
 
 def of_no_numbers(content, tensors):
     for tensor in tensors.values():
-        tensor.fill_(torch.nan)
+        if tensor.is_floating_point():
+            tensor.fill_(torch.nan)
 
 
 def of_an_unknown_activation(content, tensors):

@@ -39,10 +39,12 @@ class Calibration(NamedTuple):
         of_row = folds.of_row.cpu().numpy()
         if valid is not None:
             samples, of_row = valid, np.full(len(valid.x), -1)
-        elif (of_row < 0).all():
+        elif (of_row < 0).all():  # too few rows to validate on some
             return None
         # In training, rows are in the order of their hashes: the first are any.
         rows = np.flatnonzero(of_row < n_networks)[:_MOST_CALIBRATION_ROWS]
+        if not len(rows):
+            return None
         x, targets, _ = samples[rows].to_rows(torch.device("cpu"))
         return cls(x, targets, torch.as_tensor(of_row[rows]), torch.tensor(folds.n))
 
@@ -169,15 +171,25 @@ class PredictingEstimator(NetworkEstimator):
         names = [_PREFIX + name for name in Calibration._fields]
         kept = [tensors.pop(name) for name in names if name in tensors]
         super()._load(tensors, content)
-        self._calibration = None
-        if kept:
-            self._calibration = found = Calibration(*kept)
-            n_rows = len(found.x)
-            check_agreement(
-                calibration_x=(found.x.shape[1:], (len(self._inputs.sources),)),
-                calibration_targets=(len(found.targets), n_rows),
-                calibration_folds=(found.folds.shape, (n_rows,)),
-            )
+        self._calibration = Calibration(*kept) if kept else None
+        if self._calibration is not None:
+            self._check_rows(self._calibration)
+
+    def _check_rows(self, kept: Calibration) -> None:
+        """Refuse calibration rows that do not belong to the networks."""
+        n_rows, n_out = len(kept.x), self.module_.out_features
+        n_folds = len(self._network_weights(int(kept.n_folds))) - 1
+        targets = (n_rows, n_out) if kept.targets.is_floating_point() else (n_rows,)
+        known = kept.targets.is_floating_point() | (
+            (kept.targets >= 0) & (kept.targets < n_out)
+        )
+        check_agreement(
+            calibration_x=(tuple(kept.x.shape), (n_rows, len(self._inputs.sources))),
+            calibration_targets=(tuple(kept.targets.shape), targets),
+            calibration_folds=(tuple(kept.folds.shape), (n_rows,)),
+            folds=(bool(((kept.folds >= -1) & (kept.folds < n_folds)).all()), True),
+            classes=(bool(known.all()), True),
+        )
 
 
 def average(weights: Tensor, values: Tensor) -> Tensor:
