@@ -66,7 +66,7 @@ METHODS = {
     "mean": "CP-MDA, mean imputation",
 }
 MAX_TRAIN = 2500
-MAX_TEST = {"rate": 200, "pattern": 1000}
+MAX_TEST = {"rate": 150, "pattern": 1000}
 FEWEST = 200  # test rows of a pattern, to judge it
 KEY = ("dataset", "seed", "setting", "method")
 

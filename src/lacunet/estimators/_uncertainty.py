@@ -9,6 +9,7 @@ on the prediction of the same networks, not on that of all, which is better.
 """
 
 import math
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ from lacunet.exceptions import warn_user
 # but at least so many, with those that lack least beyond it.
 _FEWEST_ROWS = 200
 # And of all patterns together, as long as each has the fewest.
-_ROWS_IN_ALL = 2**18
+_ROWS_IN_ALL = 2**15
 # Draws of a calibration row, where predictions are means over draws.
 _DRAWS = 16
 # Rows that are compared with calibration rows at once.
@@ -217,10 +218,13 @@ def _calibrate(
     known = encoded.observed(kept.x)
     most = max(_FEWEST_ROWS, _ROWS_IN_ALL // len(patterns))
     for number, pattern in enumerate(patterns):
-        # Stable: rows that lack as much are in no order.
-        n_beyond, nearest = (pattern & ~known).sum(1).sort(stable=True)
+        # Each has others, if it does not have all: errors of few would be in all.
+        seed = zlib.crc32(np.packbits(pattern.numpy()).tobytes())
+        order = torch.from_numpy(np.random.RandomState(seed).permutation(len(known)))
+        n_beyond, nearest = (pattern & ~known[order]).sum(1).sort(stable=True)
         n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
-        some, targets, folds = (each[nearest[: min(n, most)]] for each in kept[:3])
+        chosen = order[nearest[: min(n, most)]]
+        some, targets, folds = (each[chosen] for each in kept[:3])
         hidden = encoded.mark(encoded.hide(some, ~pattern)).to(x.device)
         rows = (of_row == number).nonzero()[:, 0].numpy()
         yield rows, Calibration(hidden, targets, folds, kept.n_folds)
