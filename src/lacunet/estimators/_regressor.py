@@ -365,8 +365,8 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         A new row's target is below its quantile at 0.95 with a probability of 0.95,
         whichever values are missing, as long as rows are like those of training and
         values are missing at random: quantiles are calibrated on rows that the model
-        keeps, after the same values were hidden in these. Where rows lack many different
-        combinations of values, fewer of the rows are used for each, at least 200.
+        keeps, after the same values were hidden in these. Where rows lack many other
+        combinations of values, fewer calibration rows are used for each, at least 200.
 
         Parameters
         ----------
