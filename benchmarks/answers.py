@@ -1,6 +1,6 @@
 """All figures of the answers that a model of what is missing gives.
 
-``LACUNET_DATA=FOLDER python -m benchmarks.answers``: measures what the committed results
+``LACUNET_DATA=FOLDER python -m benchmarks.answers`` measures what committed results
 lack, and prints the summary of each part. The parts can be run by themselves, too:
 
 - intervals: coverage and width of intervals and sets of classes, whatever is missing;
