@@ -155,6 +155,10 @@ class DensityEstimator(CheckedEstimator):
     def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
         """Fill missing values ``n`` times with draws from their conditional density.
 
+        All tables are drawn with the same parameters, without the uncertainty of the
+        parameters themselves: for multiple imputation, with intervals that cover, use
+        :class:`lacunet.LacunetImputer`.
+
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)

@@ -11,5 +11,13 @@ from lacunet.inspection._importance import (
 )
 from lacunet.inspection._importance import compare_losses as compare_losses
 from lacunet.inspection._importance import row_losses as row_losses
+from lacunet.inspection._pooling import Pooled, pool
 
-__all__ = ["ColumnImportance", "Estimate", "Importance", "importance"]
+__all__ = [
+    "ColumnImportance",
+    "Estimate",
+    "Importance",
+    "Pooled",
+    "importance",
+    "pool",
+]
