@@ -1,10 +1,12 @@
 """Rubin's rules against values worked out by hand from the formulas."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from lacunet.inspection import pool
+from lacunet import IncompleteGaussianMixture, LacunetImputer
+from lacunet.inspection import ColumnSensitivity, pool, sensitivity
 
 # Mean 2, variance between 1; mean variance within 2: a total of 2 + 4/3 = 10/3.
 ESTIMATES, VARIANCES = [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]
@@ -77,3 +79,44 @@ def test_it_reads_as_a_table():
 def test_wrong_input_is_refused(estimates, variances, options, message):
     with pytest.raises(ValueError, match=message):
         pool(estimates, variances, **options)
+
+
+# --- shifts
+
+
+def table(seed=0):
+    rng = np.random.RandomState(seed)
+    X = pd.DataFrame({"x": rng.randn(300), "y": 5 + 2 * rng.randn(300)})
+    X["z"] = np.where(X["x"] > 0, "a", "b")
+    X.loc[::2, "y"] = np.nan
+    X.loc[::3, "z"] = None
+    return X
+
+
+def test_means_move_by_the_fraction_that_is_missing_and_words_say_where_they_leave():
+    X = table()
+    density = IncompleteGaussianMixture(1, covariance_type="full")
+    model = LacunetImputer(density=density, random_state=0).fit(X)
+    (found,) = sensitivity(model, X, shifts=(-2.0, -0.1, 0.0, 2.0), n=10)
+    assert (found.name, found.n_missing) == ("y", 150)
+    assert found.observed == pytest.approx(X["y"].mean())
+    means = [each.estimate for each in found.pooled]
+    # Draws are the same, so that differences are exact but for what stays positive.
+    step = 0.5 * X["y"].std(ddof=0)
+    assert means[2] - means[1] == pytest.approx(0.1 * step, rel=0.05)
+    assert means[3] - means[2] == pytest.approx(2 * step)
+    assert means[2] - means[0] < 2 * step
+    assert found.outside == (-2.0, 2.0)
+    assert found.describe().endswith("from a shift of -2 and of +2 on.")
+    assert model.shift == 0.0
+    assert sensitivity(model, X.assign(y=1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [((2.0, 2.0), "inside of the 95% interval"), ((9.0, 9.0), "even without a shift")],
+)
+def test_words_of_other_columns(means, words):
+    pooled = tuple(pool([mean, mean + 0.1], [0.04, 0.04]) for mean in means)
+    found = ColumnSensitivity("y", 3, 2.0, (0.0, 1.0), pooled)
+    assert words in found.describe()

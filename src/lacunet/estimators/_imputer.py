@@ -742,7 +742,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         alike = candidates[0].covariance_type
         candidates = [each for each in candidates if each.covariance_type == alike]
         if not len(observed):  # there is one column: its own quantiles are at hand
-            return candidates[1 if mappable else 0]
+            return ([c for c in candidates if c.quantiles] or candidates)[0]
         generator = torch_generator(random_state)
         scores: dict[Candidate, np.ndarray] = {}
         for candidate in candidates:
@@ -805,9 +805,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             moved = self._keep_kind(numbers + shift)
             # Of two values, the mean is the probability of the larger one.
             larger = places[:, numeric] > 1.0 - (means + shift - low)
-            binary = whole & (
-                high / 2 - low / 2 == 0.5
-            )  # their difference may overflow
+            binary = whole & (low < high) & self._is_within(1)
             return np.where(binary, low + larger, moved)
 
         return self._inputs.table.restore(draws, table, adjust)
@@ -818,11 +816,16 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         columns = self._inputs.table.columns
         sources = self._inputs.sources[: self._inputs.n_numeric]
         is_date = np.array([columns[i].kind == "date" for i in sources], dtype=bool)
-        bounded = is_date | (whole & (high / 2 - low / 2 <= _SCALE / 2)) | (high == low)
+        bounded = is_date | (whole & self._is_within(_SCALE)) | (high == low)
         numbers = np.where(whole, numbers.round(), numbers)
         numbers = np.where(bounded, numbers.clip(low, high), numbers)
         beyond = ((low >= 0) & (numbers < 0)) | ((low > 0) & (numbers <= 0))
         return np.where(beyond, low, numbers)
+
+    def _is_within(self, width: float) -> np.ndarray:
+        """Return whether the values of a column are so close together."""
+        low, high, _ = self.limits_  # whose difference may overflow
+        return np.asarray(high / 2 - low / 2 <= width / 2)
 
     def _find_shift(self) -> np.ndarray:
         """Return the shift of each column of numbers and dates, in its own units."""

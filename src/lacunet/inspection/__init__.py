@@ -11,13 +11,20 @@ from lacunet.inspection._importance import (
 )
 from lacunet.inspection._importance import compare_losses as compare_losses
 from lacunet.inspection._importance import row_losses as row_losses
-from lacunet.inspection._pooling import Pooled, pool
+from lacunet.inspection._pooling import (
+    ColumnSensitivity,
+    Pooled,
+    pool,
+    sensitivity,
+)
 
 __all__ = [
     "ColumnImportance",
+    "ColumnSensitivity",
     "Estimate",
     "Importance",
     "Pooled",
     "importance",
     "pool",
+    "sensitivity",
 ]

@@ -1,10 +1,15 @@
-"""One result of the analyses of several completed tables: Rubin's rules."""
+"""One result of the analyses of several completed tables, and what it presumes."""
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.utils import check_random_state
+
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,11 +155,161 @@ def pool(
     information = (increase + 2 / (df + 3)) / (increase + 1)
     error = np.sqrt(total)
     reach = stats.t.ppf((1 + confidence) / 2, df) * error
-    found: tuple[Any, ...] = (
-        *(estimate, error, estimate - reach, estimate + reach),
-        2 * stats.t.sf(np.abs(estimate) / error, df),
-        *(df, np.where(between > 0, information, 0.0), increase),
-    )
+    found = {
+        "estimate": estimate,
+        "std_error": error,
+        "low": estimate - reach,
+        "high": estimate + reach,
+        "p_value": 2 * stats.t.sf(np.abs(estimate) / error, df),
+        "df": df,
+        "missing_information": np.where(between > 0, information, 0.0),
+        "variance_increase": increase,
+    }
     if q.ndim == 1:
-        found = tuple(float(each) for each in found)
-    return Pooled(*found, m, float(confidence))
+        found = {name: float(value) for name, value in found.items()}
+    return Pooled(**found, n_tables=m, confidence=float(confidence))
+
+
+# --- values that are not missing at random
+
+
+@dataclass(frozen=True)
+class ColumnSensitivity:
+    """The mean of a completed column, if what is missing is lower or higher.
+
+    Attributes
+    ----------
+    name : str or int
+        The column.
+    n_missing : int
+        Number of its missing values.
+    observed : float
+        Mean of the values that are not missing.
+    shifts : tuple of float
+        By how many standard deviations what is missing is higher than expected.
+    pooled : tuple of Pooled
+        The mean of the completed column with each shift, and its interval.
+    """
+
+    name: str | int
+    n_missing: int
+    observed: float
+    shifts: tuple[float, ...]
+    pooled: tuple[Pooled, ...]
+
+    @property
+    def outside(self) -> tuple[float, ...]:
+        """The shifts with an interval that does not contain the observed mean."""
+        return tuple(
+            shift
+            for shift, each in zip(self.shifts, self.pooled, strict=True)
+            if not each.low <= self.observed <= each.high
+        )
+
+    def describe(self) -> str:
+        """Return in words where the observed mean leaves the interval."""
+        mean = f"The mean of the observed values, {self.observed:.4g}, is"
+        level = f"{100 * self.pooled[0].confidence:.4g}% interval of the mean of all"
+        ends = [
+            f"{min(side, key=abs):+g}"
+            for side in ([s for s in self.outside if s * way > 0] for way in (-1, 1))
+            if side
+        ]
+        if 0.0 in self.outside:
+            return f"{mean} outside of the {level} even without a shift."
+        if not ends:
+            return f"{mean} inside of the {level} with every shift."
+        sides = " and of ".join(ends)
+        return f"{mean} outside of the {level} from a shift of {sides} on."
+
+
+def sensitivity(
+    imputer: Any,
+    X: Any,
+    *,
+    shifts: Sequence[float] = (-1.0, -0.5, 0.0, 0.5, 1.0),
+    n: int = 20,
+    confidence: float = 0.95,
+) -> list[ColumnSensitivity]:
+    """Measure how means change if what is missing is not missing at random.
+
+    No method can learn from a table whether those who do not report an income earn more
+    than others like them. So missing values are drawn as if they were missing at
+    random, and then shifted by some standard deviations of their column (pattern-
+    mixture models, or delta adjustment): a conclusion that holds for every shift that
+    is plausible does not depend on the assumption.
+
+    Parameters
+    ----------
+    imputer : LacunetImputer
+        Fitted, usually to ``X``. It is not changed.
+    X : array-like or frame of shape (n_samples, n_features)
+        The table to complete.
+    shifts : sequence of float, default=(-1.0, -0.5, 0.0, 0.5, 1.0)
+        In standard deviations of each column; all columns are shifted at once.
+    n : int, default=20
+        Number of completed tables for each shift; at least 2.
+    confidence : float, default=0.95
+        Confidence of the intervals.
+
+    Returns
+    -------
+    list of ColumnSensitivity
+        For each column of numbers with missing values, in the order of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lacunet import LacunetImputer
+    >>> from lacunet.inspection import sensitivity
+    >>> rng = np.random.RandomState(0)
+    >>> X = rng.randn(200, 2)
+    >>> X[::4, 1] = np.nan
+    >>> imputer = LacunetImputer(random_state=0).fit(X)
+    >>> (found,) = sensitivity(imputer, X, n=5)
+    >>> [round(each.estimate, 1) for each in found.pooled]
+    [-0.2, -0.1, 0.1, 0.2, 0.3]
+    """
+    model = copy.copy(imputer)
+    encoder = model._inputs.table
+    before = encoder.numbers_of(X)
+    places = [
+        place
+        for place, source in enumerate(encoder.sources[: encoder.n_numeric])
+        if encoder.columns[source].kind == "number"
+        and 0 < np.isnan(before[:, place]).sum() < len(before)
+    ]
+    if not places:
+        return []
+    # The same draws with each shift.
+    model.random_state = int(check_random_state(model.random_state).randint(2**31 - 1))
+    values = [
+        [
+            encoder.numbers_of(table)[:, places]
+            for table in model.set_params(shift=float(shift)).sample_imputations(X, n)
+        ]
+        for shift in shifts
+    ]
+    found = []
+    for index, place in enumerate(places):
+        column = before[:, place]
+        pooled = [
+            pool(
+                [table[:, index].mean() for table in tables],
+                # A column that is constant once it is filled has no variance.
+                [table[:, index].var(ddof=1) / len(column) + _TINY for table in tables],
+                df_complete=len(column) - 1,
+                confidence=confidence,
+            )
+            for tables in values
+        ]
+        found.append(
+            ColumnSensitivity(
+                encoder.columns[encoder.sources[place]].name,
+                int(np.isnan(column).sum()),
+                float(column[~np.isnan(column)].mean()),
+                tuple(float(shift) for shift in shifts),
+                tuple(pooled),
+            )
+        )
+    return found

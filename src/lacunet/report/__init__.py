@@ -20,5 +20,12 @@ from lacunet.report._drawing import (  # noqa: F401
 from lacunet.report._fit import write_fit
 from lacunet.report._page import write_page  # noqa: F401
 from lacunet.report._profile import write_profile
+from lacunet.report._sensitivity import write_sensitivity
 
-__all__ = ["write_check", "write_comparison", "write_fit", "write_profile"]
+__all__ = [
+    "write_check",
+    "write_comparison",
+    "write_fit",
+    "write_profile",
+    "write_sensitivity",
+]
