@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small import frame, imputer
+from small import frame, imputer, numbers
 
-from lacunet import IncompleteGaussianMixture, LacunetImputer, load
+from lacunet import IncompleteGaussianMixture, LacunetImputer, distributed, load
 from lacunet.inspection import pool
 
 NAN = np.nan
@@ -175,6 +175,15 @@ def test_a_model_of_an_earlier_version_draws_without_rows():
     with pytest.warns(UserWarning, match="too narrow"):
         assert not model.sample_imputations(rows, 1)[0].isna().any(axis=None)
     assert (model.deviations_ > 0).all()
+
+
+def test_a_model_that_was_fitted_over_files_has_no_rows(tmp_path):
+    X, _ = numbers(100)
+    table = pd.DataFrame(X).rename(columns=str)
+    table.to_parquet(tmp_path / "table.parquet")
+    model = distributed.fit(imputer(), tmp_path / "table.parquet")
+    with pytest.warns(UserWarning, match="to a table rather than to files"):
+        model.sample_imputations(table, 1)
 
 
 # --- shifts

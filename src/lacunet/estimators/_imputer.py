@@ -661,23 +661,25 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     def _members(self, number: int) -> Sequence[Member]:
         """Return what the table of this number is drawn from."""
         if not hasattr(self, "_rows_"):
+            pairs = zip(self.densities_, self.on_quantiles_, strict=True)
             return [
                 Member(density, self.quantiles_ if mapped else None)
-                for density, mapped in zip(
-                    self.densities_, self.on_quantiles_, strict=True
-                )
+                for density, mapped in pairs
             ]
+        number %= _MOST_PARAMETERS
+        parameters: Parameters | None = getattr(self, "_parameters_", None)
+        if parameters is not None and number < len(parameters.members):
+            return [parameters.members[number]]
         rows = self._rows_.double().numpy()
         rows[rows >= _MISSING] = np.nan
-        if not hasattr(self, "_parameters_"):
-            self._parameters_ = self._choose_parameters(rows)
-        candidate, mixture, members = self._parameters_
-        number %= _MOST_PARAMETERS
+        if parameters is None:
+            parameters = self._parameters_ = self._choose_parameters(rows)
+        candidate, mixture, members = parameters
         while len(members) <= number:
             random_state = np.random.RandomState([self._seed_, len(members)])
             sample = rows[random_state.randint(len(rows), size=len(rows))]
             members.append(self._fit_member(candidate, copy.deepcopy(mixture), sample))
-        return members[number : number + 1]
+        return [members[number]]
 
     def _fit_member(
         self,
