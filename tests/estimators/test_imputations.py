@@ -62,7 +62,7 @@ def test_draws_have_the_slope_and_the_noise_of_the_data():
 @pytest.mark.parametrize("at_random", ["completely", "given x"])
 def test_pooled_intervals_cover(at_random):
     covered = []
-    for seed in range(80):
+    for seed in range(50):
         rng = np.random.RandomState(1000 + seed)
         x = rng.randn(400)
         X = np.column_stack([x, 1 + x + rng.randn(400)])
@@ -75,7 +75,7 @@ def test_pooled_intervals_cover(at_random):
         ]
         pooled = pool(*zip(*found, strict=True), df_complete=399)
         covered.append(pooled.low < 1 < pooled.high)
-    assert sum(covered) >= 70  # fewer in 2 of 1,000 if 95% are covered
+    assert sum(covered) >= 43  # fewer in 3 of 1,000 if 95% are covered
 
 
 # --- the kind of a column
