@@ -239,3 +239,42 @@ def test_the_bytes_of_a_step_are_those_of_all_gradients():
         n_numbers = sum(p.numel() for p in view.parameters() if p.requires_grad)
         found = load("scale").step_bytes(n_inputs, (7, 5), 2, shape.n_networks)
         assert found == 4 * (n_numbers + 1)
+
+
+def test_repetitions_of_the_imputations_go_on_where_they_ended(
+    tmp_path, monkeypatch, capsys
+):
+    imputations = load("imputations")
+
+    def complete(X, seed):
+        rng = np.random.default_rng(seed)
+        return [np.where(np.isnan(X), rng.normal(size=X.shape), X) for _ in range(2)]
+
+    monkeypatch.setattr(imputations, "METHODS", {"noise": (complete, 3)})
+    out = tmp_path / "out.json"
+    imputations.main(["--seeds", "2", "--out", str(out)])
+    first = json.loads(out.read_text())["runs"]["mar"]["noise"]["covered"]
+    imputations.main(["--seeds", "9", "--out", str(out)])
+    runs = json.loads(out.read_text())["runs"]
+    assert {len(run["noise"]["covered"]) for run in runs.values()} == {3}
+    assert runs["mar"]["noise"]["covered"][:2] == first
+    assert "noise, n = 3" in capsys.readouterr().out
+
+
+def test_the_imputations_are_measured_against_the_truth():
+    imputations = load("imputations")
+    assert np.isnan(imputations.make_table(0, "mcar")[:, 2]).sum() == 200
+    rng = np.random.default_rng(0)
+    whole = rng.multivariate_normal([0, 0, 1], imputations.COVARIANCE, 100_000)
+    estimates, variances = imputations.analyse(whole)
+    errors = (estimates - imputations.TRUTH) / np.sqrt(variances)
+    assert np.abs(errors).max() < 3.5
+
+
+def test_committed_intervals_of_imputations_cover():
+    path = ROOT / "benchmarks/results/imputations.json"
+    for methods in json.loads(path.read_text("utf-8"))["runs"].values():
+        covered = np.array(
+            [[*map(int, each)] for each in methods["lacunet"]["covered"]]
+        )
+        assert ((covered.mean(0) > 0.93) & (covered.mean(0) < 0.97)).all()

@@ -216,3 +216,30 @@ def test_a_table_without_values_is_refused(call, tmp_path):
     assert result.exit_code == 1
     assert "without a single value" in result.stderr
     assert not (tmp_path / "f.csv").exists()
+
+
+def test_sensitivity_is_a_table_words_and_a_page(call, table, tmp_path):
+    page = tmp_path / "page.html"
+    result = call("impute", table, "--sensitivity", "--draws", 3, "-o", page)
+    assert result.exit_code == 0, result.output
+    assert "no shift" in result.output
+    assert "- age: The mean of the observed values" in result.output
+    assert page.read_text("utf-8").count("<article") >= 1
+    again = call("impute", table, "--sensitivity", "--draws", 2, "--json", "--quiet")
+    record = json.loads(again.stdout)
+    assert record["columns"][0]["shifts"] == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert record["page"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("--draws", 1), "2 or more"), (("--model", "m"), "a table alone")],
+)
+def test_sensitivity_is_of_a_table_and_several_draws(
+    call, table, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    save_model(tmp_path / "m")
+    result = call("impute", table, "--sensitivity", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr

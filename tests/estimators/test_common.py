@@ -286,14 +286,15 @@ def test_imputations_fill_missing_values_and_leave_the_rest(name):
 def test_draws_differ_and_their_mean_is_near_the_imputation(name):
     X, _ = numbers()
     model = fitted(name)
-    draws = np.stack(model.sample_imputations(X, 2000))
+    n = 300 if name == "imputer" else 2000
+    draws = np.stack(model.sample_imputations(X, n))
     missing = np.isnan(X)
     assert (draws[:, ~missing] == X[~missing]).all()
     deviations = draws[:, missing].std(0)
     assert (deviations > 0).all()
     errors = (draws.mean(0) - model.impute(X))[missing]
-    # The imputer draws inside the observed range, and may fill with medians.
-    bound = 0.25 if name == "imputer" else 5 / 2000**0.5
+    # The imputer fits each of its draws to other rows.
+    bound = 0.75 if name == "imputer" else 5 / 2000**0.5
     assert np.abs(errors / deviations).max() < bound
 
 

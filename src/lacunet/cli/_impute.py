@@ -35,6 +35,11 @@ _MOST_ROWS = 100_000  # that an imputer is fitted to
     bool,
     "Fill values that are known by a bound alone, such as <0.5, too.",
 )
+@option(
+    "--sensitivity",
+    bool,
+    "Fill nothing; report how means change if missing values are lower or higher.",
+)
 @options.seed
 @options.force
 def impute(
@@ -45,6 +50,7 @@ def impute(
     model: str | None,
     draws: int | None,
     fill_censored: bool,
+    sensitivity: bool,
     seed: int,
     force: bool,
 ) -> None:
@@ -59,12 +65,21 @@ def impute(
     <0.5. Text is written as CSV, all else as the name of the output asks for; - is
     standard input or output.
 
+    With --sensitivity nothing is filled. Instead, the mean of each column of numbers is
+    pooled over completed tables (20, or as many as --draws) as if its missing values
+    were lower or higher than expected by up to a standard deviation: what if values
+    are not missing at random? With -o also a page with figures.
+
     Examples
     --------
     lacunet impute patients.csv -o filled.csv
     lacunet impute patients.csv -o filled.csv --draws 5   filled-1.csv to filled-5.csv
     lacunet impute new.csv -o filled.csv --model model
+    lacunet impute patients.csv --sensitivity -o sensitivity.html
     """
+    if sensitivity:
+        _report_sensitivity(terminal, table, reading, output, model, draws, seed, force)
+        return
     paths = _name_outputs(output, draws)
     for path in paths:
         options.check_free(path, force=force)
@@ -126,6 +141,70 @@ def impute(
             f"model has no value for them."
         )
     terminal.print_json({**vars(count), "outputs": paths})
+
+
+def _report_sensitivity(
+    terminal: Terminal,
+    table: str,
+    reading: "ReadOptions",
+    output: str,
+    model: str | None,
+    draws: int | None,
+    seed: int,
+    force: bool,
+) -> None:
+    """Print, and write to a page, how means change with what is missing."""
+    if model is not None or draws == 1:
+        given = "--model" if model is not None else "--draws 1"
+        expected = "a table alone" if model is not None else "2 or more of them"
+        msg = f"Got --sensitivity and {given}, but expected {expected}."
+        raise click.UsageError(msg)
+    if output != STANDARD:
+        options.check_free(output, force=force)
+    from lacunet.inspection import sensitivity
+    from lacunet.tables import open_table
+
+    with open_table(table, reading) as file:
+        imputer = _fit(terminal, file, seed)
+        rows = file.read(_MOST_ROWS)[list(imputer.feature_names_in_)]
+        name = file.short_name
+    found = sensitivity(imputer, rows, n=draws or 20)
+    size = show_count(len(rows), "row")
+    incomplete = show_count(len(found), "column") + " of numbers with missing values"
+    terminal.print(f"{name}: {size}, {incomplete}.")
+    if found:
+        terminal.print("Means, if missing values are shifted by standard deviations:\n")
+        header = ["column", ">missing", ">observed"]
+        header += [
+            f">{shift:+g} sd" if shift else ">no shift" for shift in found[0].shifts
+        ]
+        lines = [
+            (
+                str(each.name),
+                str(each.n_missing),
+                f"{each.observed:.4g}",
+                *(
+                    f"{x.estimate:.4g} ({x.low:.4g} to {x.high:.4g})"
+                    for x in each.pooled
+                ),
+            )
+            for each in found
+        ]
+        terminal.print_table(header, lines)
+        terminal.print()
+        for each in found:
+            terminal.print(f"- {each.name}: {each.describe()}")
+    page = None
+    if output != STANDARD:
+        from lacunet.report import write_sensitivity
+
+        title = f"What if values of {name} are not missing at random"
+        page = write_sensitivity(found, output, title=title, force=force)
+        terminal.print(f"The page: {page}")
+    columns = [
+        {**vars(each), "pooled": [vars(x) for x in each.pooled]} for each in found
+    ]
+    terminal.print_json({"table": name, "columns": columns, "page": page})
 
 
 def _name_outputs(output: str, draws: int | None) -> list[str]:

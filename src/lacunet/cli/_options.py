@@ -122,7 +122,7 @@ def _check_files(terminal: Terminal, values: Mapping[str, Any]) -> None:
     if values.get("ray_address") is not None and not values["workers"]:
         msg = "Got --ray-address, but expected --workers with it, 1 or more."
         raise click.UsageError(msg)
-    if output == STANDARD and terminal.as_json:
+    if output == STANDARD and terminal.as_json and not values.get("sensitivity"):
         msg = "Got --json and a table on standard output. Name a file with -o."
         raise click.UsageError(msg)
     if Path(STANDARD) in (output, report):  # which has the text

@@ -164,6 +164,10 @@ class DensityEstimator(CheckedEstimator):
     def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
         """Fill missing values ``n`` times with draws from their conditional density.
 
+        All tables are drawn with the same parameters, without the uncertainty of the
+        parameters themselves: for multiple imputation, with intervals that cover, use
+        :class:`lacunet.LacunetImputer`.
+
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
@@ -178,10 +182,18 @@ class DensityEstimator(CheckedEstimator):
         """
         check_positive_int(n, "n")
         table, x = self._read(X, farthest=FOR_TABLES)
-        random_state = check_random_state(self.random_state)
-        generator = torch_generator(random_state)
-        if x.device.type != "cpu":
-            generator = torch.Generator(x.device).manual_seed(generator.initial_seed())
+        return self._draw_tables(x, table, n, self._make_generator(x.device))
+
+    def _make_generator(self, device: torch.device) -> torch.Generator:
+        generator = torch_generator(check_random_state(self.random_state))
+        if device.type == "cpu":
+            return generator
+        return torch.Generator(device).manual_seed(generator.initial_seed())
+
+    def _draw_tables(
+        self, x: Tensor, table: Any, n: int, generator: torch.Generator
+    ) -> list[Any]:
+        """Fill the missing cells of a table ``n`` times with draws."""
         with torch.inference_mode():
             blocks = [self._draw(block, n, generator) for block in self._blocks(x, n)]
         return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
@@ -266,21 +278,15 @@ class DensityEstimator(CheckedEstimator):
                 "complete rows, or fit it again."
             )
             raise ValueError(msg)
-        random_state = check_random_state(self.random_state)
-        generator = torch_generator(random_state)
         columns = self._inputs.table.columns
         removed = np.zeros((n, len(columns)), dtype=bool)
         encoded = np.full((n, len(self._inputs.sources)), np.nan)
         if missing and form is not None:
-            removed = form.draw_missing(n, random_state)
+            removed = form.draw_missing(n, check_random_state(self.random_state))
             encoded = self._inputs.mark(encoded[:, : self._inputs.table.width], removed)
-        device = next(self.density_.parameters()).device
-        if device.type != "cpu":
-            generator = torch.Generator(device).manual_seed(generator.initial_seed())
-        with torch.inference_mode():
-            blocks = self._blocks(to_tensor(encoded, device))
-            drawn = torch.cat([self._draw(x, 1, generator)[0] for x in blocks])
-        cells = self._restore(drawn, np.full(removed.shape, None, dtype=object))
+        x = to_tensor(encoded, next(self.density_.parameters()).device)
+        nothing = np.full(removed.shape, None, dtype=object)
+        (cells,) = self._draw_tables(x, nothing, 1, self._make_generator(x.device))
         cells[removed] = None
         if form is not None and form.backend is not None:
             return form.make_frame(cells, [str(column.name) for column in columns])

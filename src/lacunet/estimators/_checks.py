@@ -25,7 +25,13 @@ from lacunet.exceptions import warn_user
 from lacunet.missingness import find_observed
 
 # They may be changed on a fitted model.
-OF_PREDICTION = ("missing_columns", "on_unseen_missing", "propagate", "n_samples")
+OF_PREDICTION = (
+    "missing_columns",
+    "on_unseen_missing",
+    "propagate",
+    "n_samples",
+    "shift",
+)
 # Sums of larger weights may overflow.
 _HUGE = 1e30
 
@@ -175,6 +181,13 @@ _RULES: dict[str, Rule] = {
     "propagate": _choice("auto", "expectation", "sample"),
     "scale": _choice(*METHODS),
     "schedule": _choice("constant", "one-cycle"),
+    "shift": (
+        lambda v: all(
+            map(_number(-math.inf)[0], v.values() if isinstance(v, dict) else [v])
+        ),
+        "a finite number, or a dict of numbers by the names of columns",
+    ),
+    "keep_rows": _BOOLEAN,
     "train_density": _BOOLEAN,
     "warm_start": _BOOLEAN,
     "calibration": _BOOLEAN,

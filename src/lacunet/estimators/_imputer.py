@@ -3,7 +3,7 @@
 import copy
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from scipy.optimize import nnls
+from scipy.special import ndtr
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from lacunet._random import torch_generator
 from lacunet.density import (
     GaussianMixtureDensity,
     IncompleteGaussianMixture,
@@ -32,6 +35,7 @@ from lacunet.estimators._encoding import (
     InputEncoder,
     Method,
     Quantiles,
+    Scaling,
     TableEncoder,
     fit_scaling,
     scaling_from_state,
@@ -43,6 +47,7 @@ from lacunet.estimators._saving import check_agreement
 from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
 from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
+from lacunet.functional import group_starts
 
 
 class Candidate(NamedTuple):
@@ -73,6 +78,23 @@ class Limits(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     whole: np.ndarray  # whether all are whole numbers, bool
+
+
+class Member(NamedTuple):
+    """A density to draw from, and the map of its numbers to normal quantiles."""
+
+    density: MixtureDensity
+    quantiles: Scaling | None
+    # What deviations from the mean are multiplied by, (width,) or one for all.
+    factors: np.ndarray | float = 1.0
+
+
+class Parameters(NamedTuple):
+    """What tables are drawn from: the mixture that was chosen, and fits of it."""
+
+    candidate: Candidate
+    mixture: IncompleteGaussianMixture  # fitted to the rows that were kept
+    members: list[Member]  # each fitted to a bootstrap sample of them
 
 
 # Given a mixture, its components (None if it is fitted itself) and whether numbers are
@@ -111,10 +133,21 @@ _HOPELESS = 1.03
 # the least weight that is kept.
 _PULL = 0.02
 _LEAST_WEIGHT = 0.05
-# Draws outside of the observed range are drawn again this often, then capped.
-_REDRAWS = 5
 # To measure the slope of the map to quantiles, relative to the largest value.
 _STEP = 1e-7
+# To draw: EM ends when an iteration gains less, in the log likelihood of all rows (a
+# hundredth is an error of a seventh of a standard error); parameters that are kept; and
+# draws of a hidden cell, by which the mixture is chosen.
+_GAIN = 0.01
+_ITERATIONS_TO_DRAW = 100
+_MOST_PARAMETERS = 100
+_MOST_COEFFICIENTS = 11  # as many as ten factors have
+_DRAWS_TO_CHOOSE = 32
+# A column of whole numbers whose largest exceeds its smallest by no more is a scale:
+# nothing is drawn outside of it.
+_SCALE = 10
+# Stands for a missing value in the rows of a saved model, whose tensors have no NaN.
+_MISSING = torch.finfo(torch.float32).max
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -132,6 +165,11 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     range of training, and a column whose observed values are all whole numbers (0 and
     1, counts, years) gets whole numbers. That costs a little in squared error, for
     which 0.4 is the better guess of a 0 or 1, and gains in absolute error.
+
+    Draws (``sample_imputations``) are of the kind of their column too, but are not
+    capped at the observed range, which would bias what is computed from them: where
+    values are missing at random, those that are missing may well be larger than those
+    that are not. See there.
 
     A column without one observed value in training stays missing, whatever it holds,
     and ``fit`` warns of it: nothing is known to fill it with.
@@ -155,6 +193,19 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     missing_columns : {"raise", "use"}, default="raise"
         What to do about frames, after training, that lack a column: raise an error, or
         use them, the column missing in each row. Columns are found by name.
+    shift : float or dict, default=0.0
+        By how many standard deviations of its column what is filled in lies above (or,
+        if negative, below) what the mixtures predict, for values that are not missing
+        at random: those who earn much may be those who do not answer. One number for
+        all columns of numbers, or a dict of numbers by the name of a column (or its
+        index, for an array). The data can't tell how large it is: try several and see
+        whether a conclusion changes. It may be changed on a fitted model. The observed
+        range does not limit what is shifted, but the kind of a column does, as for
+        draws; categories and dates are never shifted.
+    keep_rows : bool, default=True
+        Whether to keep the encoded rows of training (at most 10,000, in single
+        precision), also in a saved model. ``sample_imputations`` needs them for the
+        uncertainty of the parameters. Without, draws vary too little.
     time_limit : float, default=None
         Seconds after which no further mixture of "auto" is fitted; at least one is, and
         a warning reports that others were left out. A mixture given as ``density`` is
@@ -174,8 +225,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         All of them. Those with full or factor covariances take categories as one-hot
         numbers, unless the mixture was given.
     weights_ : ndarray of shape (n_densities, 2)
-        Their weights for numbers (and dates) and for categories, which sum to one. A
-        row is drawn from one of them, with the mean of both for probability.
+        Their weights for numbers (and dates) and for categories, which sum to one.
     on_quantiles_ : ndarray of bool of shape (n_densities,)
         Whether the numbers of a density are mapped to normal quantiles first.
     quantiles_ : object
@@ -184,6 +234,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         Smallest and largest observed value of each column of numbers or dates (in days
         since the first), and whether all are whole. A model saved by 0.1.0 neither caps
         nor rounds: it has the smallest and largest floats.
+    deviations_ : ndarray
+        Standard deviation of each column of numbers or dates, the unit of ``shift``.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -206,6 +258,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     scale: Method = "standard"
     on_unseen_missing: Literal["warn", "use", "raise"] = "use"
     missing_columns: Literal["raise", "use"] = "raise"
+    shift: Any = 0.0
+    keep_rows: bool = True
     time_limit: float | None = None
     verbose: int = 0
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
@@ -232,13 +286,20 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
         encoded = encoder.fit_transform(table)
         self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
-        self.limits_ = _find_limits(encoder, table)
+        numbers = encoder.numbers_of(table)
+        self.limits_ = _find_limits(encoder, numbers)
+        self.deviations_ = _find_deviations(numbers)
+        self._find_shift()
         missing = np.isnan(encoded[:, encoder.starts])
         self._form = TableForm.of(missing, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed_ = seed
+        if self.keep_rows:
+            some = some_rows(rows, seed, _MOST_ROWS).astype(np.float32)
+            self._rows_ = torch.from_numpy(some).nan_to_num(nan=_MISSING)
         self._fit_mixtures(rows, seed, began)
         return self
 
@@ -273,11 +334,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         nothing = np.empty(0, dtype=np.intp)
         self._inputs = InputEncoder(encoder, nothing, smooth=False)
         self.limits_ = Limits(summary.low, summary.high, summary.whole)
+        self.deviations_ = _find_deviations(summary.values)
+        self._find_shift()
         scaled = encoder.scaling.transform(summary.values)
         values = self._inputs.add_marks(scaled, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(values[:, : encoder.n_numeric], "quantile")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        seed = blocks.begin(seed)
+        seed = self._seed_ = blocks.begin(seed)
         coder = RowCoder(self._inputs, TargetCode(), 1, seed, farthest=FOR_TABLES)
         scan = blocks.scan(coder, [])
 
@@ -321,6 +384,90 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Of the type of ``X``. Observed cells are unchanged.
         """
         return self.impute(X)
+
+    def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
+        """Fill missing values ``n`` times with draws, for multiple imputation.
+
+        Each table is drawn from a mixture with parameters of its own, fitted to a
+        bootstrap sample of the rows of training: so tables differ as much as the
+        missing values are uncertain, and intervals by Rubin's rules
+        (:func:`lacunet.inspection.pool`) cover, where values are missing at random.
+
+        The mixture is the simplest one of those of "auto" whose draws of hidden cells
+        are within a standard error of the best ones, not the mean over several that
+        ``transform`` fills with. It is chosen in the first call, which takes about as
+        long as ``fit``; each table then takes a few iterations of EM.
+
+        A draw is of the kind of its column. A column of whole numbers gets whole
+        numbers; one of whole numbers that are at most 10 apart (0 and 1, a scale from
+        1 to 5), of dates or of a single value stays inside of its range; one without
+        negative values gets none, and one of positive values positive ones. Else draws
+        may lie outside of the observed range.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            A table with the columns of training, and missing values. Usually that of
+            training: a table that is analysed should be in ``fit``, with its target.
+        n : int, default=5
+            Number of completed tables. 20 are a good choice for half of a column.
+
+        Returns
+        -------
+        list of array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged in each. The i-th tables
+            of two calls have the same parameters, so that a table can be completed in
+            pieces; after a hundred they come again.
+
+        Warns
+        -----
+        UserWarning
+            If there are no rows of training to fit to: with ``keep_rows=False``, for a
+            model that an earlier version has saved, or one that was fitted over files.
+            Then all tables have the same parameters, and intervals are too narrow.
+
+        Examples
+        --------
+        The mean of a column of which half is missing:
+
+        >>> import numpy as np
+        >>> from lacunet import LacunetImputer
+        >>> from lacunet.inspection import pool
+        >>> rng = np.random.RandomState(0)
+        >>> x = rng.randn(200)
+        >>> X = np.column_stack([x, x + rng.randn(200)])
+        >>> X[rng.rand(200) < 0.5, 1] = np.nan
+        >>> tables = LacunetImputer(random_state=0).fit(X).sample_imputations(X, 10)
+        >>> means = [table[:, 1].mean() for table in tables]
+        >>> variances = [table[:, 1].var() / len(X) for table in tables]
+        >>> pooled = pool(means, variances, df_complete=len(X) - 1)
+        >>> pooled.low < 0 < pooled.high
+        True
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_rows_"):
+            msg = (
+                "Got a model without the rows of training, so all tables are drawn "
+                "with the same parameters: intervals that are pooled from them are too "
+                "narrow. Fit it with keep_rows=True, to a table rather than to files."
+            )
+            warn_user(msg)
+        return super().sample_imputations(X, n)
+
+    def _draw_tables(
+        self, x: Tensor, table: Any, n: int, generator: torch.Generator
+    ) -> list[Any]:
+        tables = []
+        for number in range(n):
+            members = self._members(number)
+            with torch.inference_mode():
+                found = [
+                    self._draw_rows(block, members, generator)
+                    for block in self._blocks(x, 4)
+                ]
+            draws, means, places = map(np.concatenate, zip(*found, strict=True))
+            tables.append(self._restore_draws(draws, means, places, table))
+        return tables
 
     # --- fitting
 
@@ -406,10 +553,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         mixture: IncompleteGaussianMixture,
         rows: np.ndarray,
         refine: Refine | None = None,
+        quantiles: Scaling | None = None,
     ) -> MixtureDensity:
         """Fit a mixture, and make a density of it."""
         if candidate.quantiles:
-            rows = _map_numbers(self.quantiles_.transform, self._inputs.n_numeric, rows)
+            mapping = (quantiles or self.quantiles_).transform
+            rows = _map_numbers(mapping, self._inputs.n_numeric, rows)
         with warnings.catch_warnings():
             # Filling is insensitive to the last digits of the likelihood. The encoder
             # has warned of columns without a value.
@@ -455,34 +604,18 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
     ) -> np.ndarray:
         """Fill encoded rows with conditional means inside the observed range."""
-        means = self._complete(density, on_quantiles, encoded, lambda row: row.mean())
-        low, high = self._encoded_limits()
-        return _map_numbers(
-            lambda numbers: numbers.clip(low, high), self._inputs.n_numeric, means
-        )
-
-    def _complete(
-        self,
-        density: MixtureDensity,
-        on_quantiles: bool,
-        encoded: np.ndarray,
-        fill: Callable[[Any], Tensor],
-    ) -> np.ndarray:
-        """Fill encoded rows by a function of their conditional mixtures."""
+        n_numeric = self._inputs.n_numeric
         if on_quantiles:
-            encoded = _map_numbers(
-                self.quantiles_.transform, self._inputs.n_numeric, encoded
-            )
+            encoded = _map_numbers(self.quantiles_.transform, n_numeric, encoded)
         x = to_tensor(encoded, next(density.parameters()).device)
-        filled: np.ndarray = fill(density.condition(x)).cpu().double().numpy()
+        means: np.ndarray = density.condition(x).mean().cpu().double().numpy()
         if on_quantiles:
-            filled = _map_numbers(
-                self.quantiles_.inverse, self._inputs.n_numeric, filled
-            )
-        return filled
+            means = _map_numbers(self.quantiles_.inverse, n_numeric, means)
+        low, high = self._encoded_limits()
+        return _map_numbers(lambda numbers: numbers.clip(low, high), n_numeric, means)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        """Return the log-likelihood of the mixture that rows are drawn from.
+        """Return the log-likelihood of the mixtures together, by their weights.
 
         Beside categories it is that of ``density_`` alone: some densities take one-hot
         columns for numbers, and densities of those and probabilities don't add up.
@@ -511,38 +644,178 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         weights = torch.from_numpy(self.weights_[:n_used].mean(1))
         return (torch.stack(scores, 1) + (weights / weights.sum()).log()).logsumexp(1)
 
-    def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        """Draw inside the observed range, as far as a few attempts succeed."""
-        draws = self._draw_once(x, n, generator)
-        low, high = (to_tensor(end, x.device) for end in self._encoded_limits())
-        missing = x[:, : len(low)].isnan()
-        for _ in range(_REDRAWS):
-            numbers = draws[..., : len(low)]
-            outside = (((numbers < low) | (numbers > high)) & missing).any(-1)
-            rows = outside.any(0)
-            if not rows.any():
-                break
-            again = self._draw_once(x[rows], n, generator)
-            draws[:, rows] = torch.where(outside[:, rows, None], again, draws[:, rows])
-        return draws
+    # --- drawing
 
-    def _draw_once(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        """Draw from one of the densities for each row, (n, batch, features)."""
-        encoded = x.cpu().double().numpy()
-        drawn = [
-            self._complete(
-                density, mapped, encoded, lambda row: row.sample(n, generator)
+    def _draw_rows(
+        self, x: Tensor, members: Sequence[Member], generator: torch.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw each row from one of the members, by their weights: (rows, width) each.
+
+        Returns what ``_draw_from`` does, for a single draw.
+        """
+        found = [self._draw_from(member, x, 1, generator) for member in members]
+        draws, means, places = (np.stack(each) for each in zip(*found, strict=True))
+        chosen = np.zeros(len(x), dtype=np.intp)
+        if len(members) > 1:
+            weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
+            index = torch.multinomial(
+                weights, len(x), replacement=True, generator=generator
             )
-            for density, mapped in zip(self.densities_, self.on_quantiles_, strict=True)
-        ]
-        draws = to_tensor(np.stack(drawn), x.device)  # (densities, n, batch, features)
-        if len(draws) == 1:
-            return draws[0]
-        weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
-        chosen = torch.multinomial(
-            weights, n * len(x), replacement=True, generator=generator
-        ).view(1, n, len(x), 1)
-        return draws.take_along_dim(chosen, 0)[0]
+            chosen = index.cpu().numpy()
+        rows = np.arange(len(x))
+        return draws[chosen, 0, rows], means[chosen, rows], places[chosen, 0, rows]
+
+    def _draw_from(
+        self, member: Member, x: Tensor, n: int, generator: torch.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw rows ``n`` times, (n, rows, width).
+
+        Returns the draws, the means of what they are drawn from, (rows, width), and
+        where they lie in its distribution: uniform in 0 to 1.
+        """
+        density, quantiles, factors = member
+        n_numeric, sizes = self._inputs.n_numeric, self._inputs.sizes
+        if quantiles is not None:
+            encoded = x.cpu().double().numpy()
+            mapped = _map_numbers(quantiles.transform, n_numeric, encoded)
+            x = to_tensor(mapped, x.device)
+        row = density.condition(x)
+        tensors = row.sample(n, generator), row.mean(), row.variance()
+        draws, means, variances = (each.cpu().double().numpy() for each in tensors)
+        places = ndtr((draws - means) / np.sqrt(np.maximum(variances, 1e-12)))
+        draws = means + factors * (draws - means)
+        if isinstance(density, GaussianMixtureDensity):
+            # Categories are one-hot numbers, whose means are probabilities.
+            for start, size in zip(group_starts(sizes), sizes, strict=True):
+                group = slice(n_numeric + start, n_numeric + start + size)
+                ends = means[:, group].clip(1e-6).cumsum(1)
+                ends /= ends[:, -1:]
+                place = 1.0 - places[..., group][..., :1]
+                category = (ends < place).sum(-1).clip(max=size - 1)
+                draws[..., group] = np.eye(size)[category]
+        if quantiles is not None:
+            draws = _map_numbers(quantiles.inverse, n_numeric, draws)
+            means = _map_numbers(quantiles.inverse, n_numeric, means)
+        return draws, means, places
+
+    def _members(self, number: int) -> Sequence[Member]:
+        """Return what the table of this number is drawn from."""
+        if not hasattr(self, "_rows_"):
+            pairs = zip(self.densities_, self.on_quantiles_, strict=True)
+            return [
+                Member(density, self.quantiles_ if mapped else None)
+                for density, mapped in pairs
+            ]
+        number %= _MOST_PARAMETERS
+        parameters: Parameters | None = getattr(self, "_parameters_", None)
+        if parameters is not None and number < len(parameters.members):
+            return [parameters.members[number]]
+        rows = self._rows_.double().numpy()
+        rows[rows >= _MISSING] = np.nan
+        if parameters is None:
+            parameters = self._parameters_ = self._choose_parameters(rows)
+        candidate, mixture, members = parameters
+        while len(members) <= number:
+            random_state = np.random.RandomState([self._seed_, len(members)])
+            sample = rows[random_state.randint(len(rows), size=len(rows))]
+            members.append(self._fit_member(candidate, copy.deepcopy(mixture), sample))
+        return [members[number]]
+
+    def _fit_member(
+        self,
+        candidate: Candidate,
+        mixture: IncompleteGaussianMixture,
+        rows: np.ndarray,
+    ) -> Member:
+        """Fit a mixture, and the map to quantiles, to a bootstrap sample."""
+        quantiles = None
+        if candidate.quantiles:
+            quantiles = fit_scaling(rows[:, : self._inputs.n_numeric], "quantile")
+        density = self._fit_mixture(candidate, mixture, rows, quantiles=quantiles)
+        # Residuals of a regression with k coefficients have a variance of (n - k) / n
+        # times that of the noise, and residuals in a bootstrap sample that of these.
+        n_coefficients = mixture.n_components
+        if mixture.covariance_type != "diag":
+            n_coefficients *= min(rows.shape[1], _MOST_COEFFICIENTS)
+        n_observed = (~np.isnan(rows)).sum(0)
+        n_free = np.maximum(n_observed - n_coefficients, n_observed / 2)
+        factors = np.where(n_observed > 0, n_observed / np.maximum(n_free, 0.5), 1.0)
+        return Member(density.to(find_device(self.device)), quantiles, factors)
+
+    def _choose_parameters(self, rows: np.ndarray) -> Parameters:
+        """Fit the mixture that was given, or the simplest that draws hidden cells well.
+
+        Weights that are best for means are not for draws, which have to vary as values
+        do: many diagonal components may come close to a cell, but their draws make a
+        dependence between columns weaker than it is.
+        """
+        seed = self._seed_
+        if isinstance(self.density, IncompleteGaussianMixture):
+            candidate, mixture = _PLAIN, clone(self.density)
+            if mixture.random_state is None:
+                mixture.set_params(random_state=seed)
+        elif len(rows) < _FEWEST_ROWS:
+            candidate, mixture = _PLAIN, _mixture_of(_PLAIN, rows, seed)
+        else:
+            candidate = self._choose_candidate(rows, seed)
+            mixture = _mixture_of(candidate, rows, seed)
+        mixture.set_params(
+            warm_start=True,
+            accelerate=True,
+            tol=min(mixture.tol, _GAIN / len(rows)),
+            max_iter=max(mixture.max_iter, _ITERATIONS_TO_DRAW),
+        )
+        self._fit_mixture(candidate, mixture, rows)
+        return Parameters(candidate, mixture, [])
+
+    def _choose_candidate(self, rows: np.ndarray, seed: int) -> Candidate:
+        """Return the first candidate within a standard error of the best one.
+
+        Measured by the continuous ranked probability score of draws of hidden cells.
+        """
+        random_state = np.random.RandomState(seed)
+        some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        masks = self._hide(some, random_state)
+        scaled, scale = self._standardise(some)
+        observed = np.concatenate([scaled[mask] for mask in masks])
+        mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
+        candidates = _candidates_for(some.shape[1], quantiles=mappable)
+        # The first is full, or of factors where there are too many columns.
+        alike = candidates[0].covariance_type
+        candidates = [each for each in candidates if each.covariance_type == alike]
+        if not len(observed):  # there is one column: its own quantiles are at hand
+            return ([c for c in candidates if c.quantiles] or candidates)[0]
+        generator = torch_generator(random_state)
+        scores: dict[Candidate, np.ndarray] = {}
+        for candidate in candidates:
+            if candidate.n_components == 4:
+                # Where two components have paid, and on the better scale.
+                best = min(scores, key=lambda each: float(scores[each].mean()))
+                if best.n_components == 1 or best.quantiles != candidate.quantiles:
+                    continue
+            cells = []
+            for mask in masks:
+                incomplete = np.where(mask, np.nan, some)
+                mixture = _mixture_of(candidate, incomplete, seed)
+                mixture.set_params(accelerate=True, tol=1e-3, max_iter=50)
+                member = self._fit_member(candidate, mixture, incomplete)
+                rows_of_mask = mask.any(1)
+                device = next(member.density.parameters()).device
+                x = to_tensor(incomplete[rows_of_mask], device)
+                with torch.inference_mode():
+                    drawn = self._draw_from(member, x, _DRAWS_TO_CHOOSE, generator)[0]
+                cells.append((drawn / scale)[:, mask[rows_of_mask]])
+            draws = np.concatenate(cells, 1).clip(-_OUTLIER, _OUTLIER)
+            scores[candidate] = _ranked_probability_score(draws, observed)
+        best = min(scores, key=lambda each: float(scores[each].mean()))
+        near = []
+        for candidate, score in scores.items():
+            worse = score - scores[best]
+            if worse.mean() <= worse.std() / np.sqrt(len(worse)):
+                near.append(candidate)
+        return near[0]
+
+    # --- restoring
 
     def _encoded_limits(self) -> np.ndarray:
         """Return the observed range on the scale of the encoded numbers, (2, *)."""
@@ -551,18 +824,79 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _restore(self, filled: Tensor, table: Any) -> Any:
         low, high, whole = self.limits_
+        shift = self._find_shift()
 
         def adjust(numbers: np.ndarray) -> np.ndarray:
             capped = numbers.clip(low, high)
-            return np.where(whole, capped.round(), capped)
+            moved = self._keep_kind(capped + shift)
+            return np.where(shift == 0, np.where(whole, capped.round(), capped), moved)
 
         encoded = filled.cpu().double().numpy()
         return self._inputs.table.restore(encoded, table, adjust)
 
+    def _restore_draws(
+        self, draws: np.ndarray, means: np.ndarray, places: np.ndarray, table: Any
+    ) -> Any:
+        """Bring draws to the units and the kind of each column."""
+        low, high, whole = self.limits_
+        shift = self._find_shift()
+        numeric = slice(self._inputs.n_numeric)
+        means = self._inputs.table.scaling.inverse(means[:, numeric])
+
+        def adjust(numbers: np.ndarray) -> np.ndarray:
+            moved = self._keep_kind(numbers + shift)
+            # Of two values, the mean is the probability of the larger one.
+            larger = places[:, numeric] > 1.0 - (means + shift - low)
+            binary = whole & (low < high) & self._is_within(1)
+            return np.where(binary, low + larger, moved)
+
+        return self._inputs.table.restore(draws, table, adjust)
+
+    def _keep_kind(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers of the kind of each column: whole, of a scale, positive."""
+        low, high, whole = self.limits_
+        columns = self._inputs.table.columns
+        sources = self._inputs.sources[: self._inputs.n_numeric]
+        is_date = np.array([columns[i].kind == "date" for i in sources], dtype=bool)
+        bounded = is_date | (whole & self._is_within(_SCALE)) | (high == low)
+        numbers = np.where(whole, numbers.round(), numbers)
+        numbers = np.where(bounded, numbers.clip(low, high), numbers)
+        beyond = ((low >= 0) & (numbers < 0)) | ((low > 0) & (numbers <= 0))
+        return np.where(beyond, low, numbers)
+
+    def _is_within(self, width: float) -> np.ndarray:
+        """Return whether the values of a column are so close together."""
+        low, high, _ = self.limits_  # whose difference may overflow
+        return np.asarray(high / 2 - low / 2 <= width / 2)
+
+    def _find_shift(self) -> np.ndarray:
+        """Return the shift of each column of numbers and dates, in its own units."""
+        columns = self._inputs.table.columns
+        numbers = {column.name for column in columns if column.kind == "number"}
+        shift = self.shift
+        given = shift if isinstance(shift, Mapping) else dict.fromkeys(numbers, shift)
+        others = [name for name in given if name not in numbers]
+        if others:
+            kinds = {column.name: column.kind for column in columns}
+            kind = kinds.get(others[0], "")
+            wrong = f"a column of kind {kind!r}" if kind else "no column of training"
+            msg = (
+                f"Got shift={shift!r}, but expected names of columns of numbers: "
+                f"{others[0]!r} is {wrong}."
+            )
+            raise ValueError(msg)
+        sources = self._inputs.sources[: self._inputs.n_numeric]
+        names = [columns[index].name for index in sources]
+        factors = np.array([given.get(name, 0.0) for name in names], dtype=np.float64)
+        return np.asarray(factors * self.deviations_)
+
     # --- saving
 
     def _networks(self) -> nn.Module:
-        return nn.ModuleList(self.densities_)
+        module = nn.ModuleList(self.densities_)
+        if hasattr(self, "_rows_"):
+            module.register_buffer("rows", self._rows_)
+        return module
 
     def _pack(self) -> dict[str, Any]:
         return {
@@ -571,7 +905,19 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             "on_quantiles": self.on_quantiles_.tolist(),
             "quantiles": self.quantiles_.to_state(),
             "limits": [each.tolist() for each in self.limits_],
+            "deviations": self.deviations_.tolist(),
+            "seed": self._seed_,
+            "n_rows": len(self._rows_) if hasattr(self, "_rows_") else 0,
         }
+
+    def _check_whole(
+        self, tensors: dict[str, Tensor], content: Mapping[str, Any]
+    ) -> None:
+        super()._check_whole(tensors, content)
+        n_rows = content.get("n_rows", 0)
+        shape = tuple(tensors["rows"].shape) if "rows" in tensors else (0,)
+        width = len(self._inputs.sources)
+        check_agreement(rows=(shape, (n_rows, width) if n_rows else (0,)))
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         return [ViewShape.from_state(state) for state in content["densities"]]
@@ -593,7 +939,20 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         low, high, whole = content["limits"]
         ends = np.array([low, high], dtype=np.float64)
         self.limits_ = Limits(ends[0], ends[1], np.array(whole, dtype=bool))
+        if "deviations" in content:
+            self.deviations_ = np.array(content["deviations"], dtype=np.float64)
+        else:  # of an earlier version: half of what is two units apart
+            sides = np.array([[-1.0], [1.0]]) * np.ones(n_numeric)
+            self.deviations_ = (
+                np.diff(self._inputs.table.scaling.inverse(sides), axis=0)[0] / 2
+            )
+        self._seed_ = int(content.get("seed", 0))
+        if content.get("n_rows"):
+            width = len(self._inputs.sources)
+            self._rows_ = torch.empty(content["n_rows"], width, dtype=torch.float32)
+        self._find_shift()
         check_agreement(
+            deviations=(len(self.deviations_), n_numeric),
             weights=(self.weights_.shape, (len(shapes), 2)),
             on_quantiles=(self.on_quantiles_.shape, (len(shapes),)),
             limits=((*ends.shape, len(whole)), (2, n_numeric, n_numeric)),
@@ -610,9 +969,18 @@ def _map_numbers(
     return mapped.reshape(encoded.shape)
 
 
-def _find_limits(encoder: TableEncoder, table: Any) -> Limits:
+def _find_deviations(numbers: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column, 0 without a value."""
+    largest = np.fmax.reduce(np.abs(numbers), initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)  # so that no square overflows
+    scaled = numbers / unit
+    counts = np.maximum((~np.isnan(scaled)).sum(0), 1)
+    squares = np.square(scaled - np.nansum(scaled, axis=0) / counts)
+    return np.asarray(unit * np.sqrt(np.nansum(squares, axis=0) / counts))
+
+
+def _find_limits(encoder: TableEncoder, numbers: np.ndarray) -> Limits:
     """Measure the numbers of the training table, in their own units."""
-    numbers = encoder.numbers_of(table)
     # NaN in columns without a value, which are never filled.
     low, high = (np.nan_to_num(end.reduce(numbers)) for end in (np.fmin, np.fmax))
     whole = (np.isnan(numbers) | (numbers == numbers.round())).all(0)
@@ -647,6 +1015,15 @@ def _mixture_of(
         warm_start=True,
         random_state=seed,
     )
+
+
+def _ranked_probability_score(draws: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return the score of each cell by draws of it, (draws, cells): less is better."""
+    n = len(draws)
+    ordered = np.sort(draws, axis=0)
+    factors = (2 * np.arange(n) - n + 1)[:, None]
+    spread = (factors * ordered).sum(0) / (n * (n - 1))
+    return np.asarray(np.abs(draws - observed).mean(0) - spread)
 
 
 def _stack(filled: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -17,15 +17,25 @@ from lacunet.inspection._intervals import (
     prediction_interval,
     prediction_set,
 )
+from lacunet.inspection._pooling import (
+    ColumnSensitivity,
+    Pooled,
+    pool,
+    sensitivity,
+)
 
 __all__ = [
     "ColumnImportance",
+    "ColumnSensitivity",
     "Estimate",
     "Explanation",
     "Importance",
     "Interval",
+    "Pooled",
     "explain_row",
     "importance",
+    "pool",
     "prediction_interval",
     "prediction_set",
+    "sensitivity",
 ]

@@ -21,6 +21,7 @@ from lacunet.report._explain import write_explanation
 from lacunet.report._fit import write_fit
 from lacunet.report._page import write_page  # noqa: F401
 from lacunet.report._profile import write_profile
+from lacunet.report._sensitivity import write_sensitivity
 
 __all__ = [
     "write_check",
@@ -28,4 +29,5 @@ __all__ = [
     "write_explanation",
     "write_fit",
     "write_profile",
+    "write_sensitivity",
 ]

@@ -1,0 +1,122 @@
+"""Rubin's rules against values worked out by hand from the formulas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lacunet import IncompleteGaussianMixture, LacunetImputer
+from lacunet.inspection import ColumnSensitivity, pool, sensitivity
+
+# Mean 2, variance between 1; mean variance within 2: a total of 2 + 4/3 = 10/3.
+ESTIMATES, VARIANCES = [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]
+
+
+def test_the_rules_of_rubin():
+    found = pool(ESTIMATES, VARIANCES)
+    assert found.estimate == 2.0
+    assert found.std_error == pytest.approx((10 / 3) ** 0.5)
+    assert found.variance_increase == pytest.approx(2 / 3)
+    # The fraction of the variance due to missing values is 0.4: df = 2 / 0.4**2.
+    assert found.df == pytest.approx(12.5)
+    assert found.missing_information == pytest.approx((2 / 3 + 2 / 15.5) / (5 / 3))
+    reach = stats.t.ppf(0.975, 12.5) * (10 / 3) ** 0.5
+    assert found.low == pytest.approx(2 - reach)
+    assert found.high == pytest.approx(2 + reach)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2 / (10 / 3) ** 0.5, 12.5))
+
+
+def test_the_degrees_of_freedom_of_barnard_and_rubin():
+    # Of a complete sample 17: observed are 18 / 20 * 17 * 0.6 = 9.18.
+    found = pool(ESTIMATES, VARIANCES, df_complete=17)
+    assert found.df == pytest.approx(1 / (1 / 12.5 + 1 / 9.18))
+    large = pool(ESTIMATES, VARIANCES, df_complete=1e9)
+    assert large.df == pytest.approx(12.5)
+    assert pool(ESTIMATES, VARIANCES, df_complete=np.inf).df == pytest.approx(12.5)
+
+
+def test_vectors_are_pooled_one_by_one():
+    rng = np.random.RandomState(0)
+    q, u = rng.randn(5, 3), rng.rand(5, 3) + 0.1
+    every = pool(q, u, df_complete=40, confidence=0.8)
+    for k in range(3):
+        one = pool(q[:, k], u[:, k], df_complete=40, confidence=0.8)
+        for name in ("estimate", "low", "high", "p_value", "df", "missing_information"):
+            assert getattr(every, name)[k] == pytest.approx(getattr(one, name))
+
+
+def test_equal_estimates_have_the_variance_of_a_complete_table():
+    found = pool([0.1] * 3, [4.0] * 3)
+    assert found.std_error == 2.0
+    assert found.df == np.inf
+    assert found.missing_information == found.variance_increase == 0.0
+    assert found.high == pytest.approx(0.1 + 2 * stats.norm.ppf(0.975))
+    # Barnard and Rubin's are those of the complete sample, but for a factor.
+    assert pool([0.1] * 3, [4.0] * 3, df_complete=17).df == pytest.approx(17 * 18 / 20)
+
+
+def test_it_reads_as_a_table():
+    text = repr(pool([ESTIMATES, VARIANCES], np.ones((2, 3)), confidence=0.9))
+    head, names, *lines = text.splitlines()
+    assert head == "Pooled over 2 completed tables"
+    assert "90% low" in names
+    assert len(lines) == 3
+    assert all("< 0.0001" in line or line.count("%") == 1 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "variances", "options", "message"),
+    [
+        ([1.0], [1.0], {}, "from 1 table, but expected at least 2"),
+        ([1.0, 2.0], [1.0], {}, r"shape \(2,\) and variances of shape \(1,\)"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, "expected both of shape"),
+        ([1.0, np.nan], [1.0, 1.0], {}, "NaN or infinite"),
+        ([1.0, 2.0], [1.0, 0.0], {}, "not positive"),
+        ([1.0, 2.0], [1.0, 1.0], {"df_complete": 0}, "Got df_complete=0"),
+        ([1.0, 2.0], [1.0, 1.0], {"confidence": 95}, "Got confidence=95"),
+    ],
+)
+def test_wrong_input_is_refused(estimates, variances, options, message):
+    with pytest.raises(ValueError, match=message):
+        pool(estimates, variances, **options)
+
+
+# --- shifts
+
+
+def table(seed=0):
+    rng = np.random.RandomState(seed)
+    X = pd.DataFrame({"x": rng.randn(300), "y": 5 + 2 * rng.randn(300)})
+    X["z"] = np.where(X["x"] > 0, "a", "b")
+    X.loc[::2, "y"] = np.nan
+    X.loc[::3, "z"] = None
+    return X
+
+
+def test_means_move_by_the_fraction_that_is_missing_and_words_say_where_they_leave():
+    X = table()
+    density = IncompleteGaussianMixture(1, covariance_type="full")
+    model = LacunetImputer(density=density, random_state=0).fit(X)
+    (found,) = sensitivity(model, X, shifts=(-2.0, -0.1, 0.0, 2.0), n=10)
+    assert (found.name, found.n_missing) == ("y", 150)
+    assert found.observed == pytest.approx(X["y"].mean())
+    means = [each.estimate for each in found.pooled]
+    # Draws are the same, so that differences are exact but for what stays positive.
+    step = 0.5 * X["y"].std(ddof=0)
+    assert means[2] - means[1] == pytest.approx(0.1 * step, rel=0.05)
+    assert means[3] - means[2] == pytest.approx(2 * step)
+    assert means[2] - means[0] < 2 * step
+    assert found.outside == (-2.0, 2.0)
+    assert found.describe().endswith("from a shift of -2 and of +2 on.")
+    assert model.shift == 0.0
+    assert sensitivity(model, X.assign(y=1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [((2.0, 2.0), "inside of the 95% interval"), ((9.0, 9.0), "even without a shift")],
+)
+def test_words_of_other_columns(means, words):
+    pooled = tuple(pool([mean, mean + 0.1], [0.04, 0.04]) for mean in means)
+    found = ColumnSensitivity("y", 3, 2.0, (0.0, 1.0), pooled)
+    assert words in found.describe()
