@@ -3,6 +3,11 @@
 Names that are imported as themselves are for other rooms, not for users.
 """
 
+from lacunet.inspection._acquisition import (
+    Measurement,
+    acquisition_values,
+    plan_measurements,
+)
 from lacunet.inspection._importance import (
     ColumnImportance,
     Estimate,
@@ -12,4 +17,12 @@ from lacunet.inspection._importance import (
 from lacunet.inspection._importance import compare_losses as compare_losses
 from lacunet.inspection._importance import row_losses as row_losses
 
-__all__ = ["ColumnImportance", "Estimate", "Importance", "importance"]
+__all__ = [
+    "ColumnImportance",
+    "Estimate",
+    "Importance",
+    "Measurement",
+    "acquisition_values",
+    "importance",
+    "plan_measurements",
+]
