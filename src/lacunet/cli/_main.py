@@ -18,6 +18,7 @@ from lacunet.cli._compare import compare
 from lacunet.cli._demo import demo
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
+from lacunet.cli._next import next as next_
 from lacunet.cli._options import COMMON
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
@@ -124,5 +125,5 @@ def lacunet() -> None:
 
 
 lacunet.params += COMMON
-for _command in (demo, profile, fit, predict, check, impute, compare):
+for _command in (demo, profile, fit, predict, check, impute, compare, next_):
     lacunet.add_command(_command)

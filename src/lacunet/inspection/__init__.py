@@ -3,6 +3,7 @@
 Names that are imported as themselves are for other rooms, not for users.
 """
 
+from lacunet.inspection._acquisition import Completions as Completions
 from lacunet.inspection._acquisition import (
     Measurement,
     acquisition_values,

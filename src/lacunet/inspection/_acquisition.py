@@ -181,7 +181,7 @@ def plan_measurements(
         raise ValueError(msg)
     missing = ~encoded.observed(row)[0]
     prices = drawn.check_costs(costs, missing.cpu().numpy())
-    scenarios = encoded.draw(row, n_scenarios, drawn.seed + 1)[:, 0]
+    scenarios = encoded.draw_in_bins(row, n_scenarios, drawn.seed + 1)[:, 0]
     plan: list[Measurement] = []
     rows = row
     for _ in range(min(n_steps, int(missing.sum()))):
@@ -213,7 +213,7 @@ class Completions:
     model that does not: whatever it predicts from here is complete.
     """
 
-    def __init__(self, model: Any, n_draws: int, random_state: Any = 0) -> None:
+    def __init__(self, model: Any, n_draws: int = 256, random_state: Any = 0) -> None:
         self.n_draws = check_positive_int(n_draws, "n_draws")
         if n_draws < 2 * _GROUPS:
             msg = f"Got n_draws={n_draws}, but expected at least {2 * _GROUPS}."
@@ -278,7 +278,7 @@ class Completions:
 
     def _values_of(self, x: Tensor) -> RowValues:
         encoded, n = self.encoded, self.n_draws
-        draws = encoded.draw(x, n, self.seed)  # (n, rows, width)
+        draws = encoded.draw_in_bins(x, n, self.seed)  # (n, rows, width)
         with torch.inference_mode():
             complete = encoded.mark(draws.flatten(0, 1))
         predicted = encoded.predict(complete).reshape(n, len(x), -1)
@@ -296,9 +296,13 @@ class Completions:
                 groups = ranks * _GROUPS // n == np.arange(_GROUPS)
             reduction = self._reduction(groups.astype(np.float64), predicted[:, rows])
             values[rows, place] = np.maximum(reduction, 0.0)
-        uncertainty = predicted.var(0).sum(1)
+        uncertainty, rest = predicted.var(0).sum(1), np.zeros(len(x))
         if self.is_classes:
             uncertainty = _entropy(predicted.mean(0))
+            rest = _entropy(predicted).mean(0)
+        # With its only missing cell measured, a row is complete.
+        only = missing & (missing.sum(1) == 1)[:, None]
+        values = np.where(only, (uncertainty - rest)[:, None], values)
         return RowValues(values, uncertainty)
 
     def _reduction(self, groups: np.ndarray, predicted: np.ndarray) -> np.ndarray:
