@@ -123,6 +123,10 @@ class EncodedModel:
         """Return probabilities (rows, classes), or numbers (rows, outputs)."""
         return self.model._predict_rows(x)
 
+    def needs_draws(self, x: Tensor) -> Tensor:
+        """Return which rows are predicted from draws of what is missing, (rows,)."""
+        return self.model._needs_draws(x)
+
     @torch.inference_mode()
     def draw(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
         """Complete rows ``n`` times by quasi-random draws, (n, rows, width)."""
