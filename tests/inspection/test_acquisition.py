@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,12 +95,30 @@ def test_values_are_those_of_a_linear_model_of_gaussians(linear, row):
     np.testing.assert_allclose(values[np.isnan(row)], expected, atol=0.03 * before)
 
 
+def test_values_by_expectation_are_those_of_the_predictions_by_expectation(linear):
+    row = np.array([0.5, NAN, NAN, NAN])
+    model = copy.copy(linear).set_params(propagate="expectation")
+    values = acquisition_values(model, row[None])[0, 1:]
+    expected, before = known_values(model, row)
+    if isinstance(model, LacunetClassifier):
+        # The mean of a logit is predicted, so that what is missing beside the cell has
+        # no variance.
+        mean, cov = conditional(model, row)
+        b, (nodes, weights) = WEIGHTS[1:], normal_nodes()
+        std = np.abs(b @ cov) / np.sqrt(cov.diagonal())
+        p = expit(b @ mean + WEIGHTS[0] * 0.5 + std[:, None] * nodes)
+        one = p @ weights
+        after = (entr(p) + entr(1 - p)) @ weights
+        expected = entr(one) + entr(1 - one) - after
+    np.testing.assert_allclose(values, expected, atol=0.02 * before)
+
+
 def test_uncertainty_is_that_of_what_is_missing(linear):
     row = np.array([0.5, NAN, NAN, NAN])
     drawn = Completions(linear, 1024)
-    found = drawn.values(drawn.encoded.encode(row[None]))
+    found = drawn.uncertainty(drawn.encoded.encode(row[None]))
     expected = known_values(linear, row)[1]
-    np.testing.assert_allclose(found.uncertainty, expected, rtol=0.03)
+    np.testing.assert_allclose(found, expected, rtol=0.03)
 
 
 def test_cells_without_influence_are_worth_nothing_beyond_what_they_predict(linear):
@@ -218,3 +238,18 @@ def test_categories_are_groups_of_their_own():
     after = entr(0.9) + entr(0.1)
     assert values[0] == pytest.approx(before - after, abs=0.05)
     assert values[1] < 0.005
+
+
+def test_numbers_of_few_values_are_drawn_as_they_are():
+    rng = np.random.RandomState(0)
+    X = np.stack([rng.rand(400) < 0.1, rng.exponential(size=400)], 1).astype(float)
+    y = (X[:, 0] == (rng.rand(400) < 0.9)).astype(int)
+    model = LacunetClassifier(n_networks=2, max_epochs=10, random_state=0).fit(X, y)
+    encoded = Completions(model).encoded
+    draws = encoded.draw_in_bins(torch.full((1, 2), NAN), 256)[:, 0]
+    values, counts = draws[:, 0].unique(return_counts=True)
+    known = encoded.encode(X)[:, 0].unique()
+    torch.testing.assert_close(values, known)
+    assert counts[1] / 256 == pytest.approx(X[:, 0].mean(), abs=0.02)
+    # And no value of the other is below the smallest.
+    assert draws[:, 1].min() >= encoded.encode(X)[:, 1].min()

@@ -176,7 +176,8 @@ def _rank(drawn: "Completions", rows: "pd.DataFrame", prices: Any) -> "pd.DataFr
     import numpy as np
     import pandas as pd
 
-    values, uncertainty = drawn.values(drawn.encoded.encode(rows))
+    x = drawn.encoded.encode(rows)
+    values, uncertainty = drawn.values(x), drawn.uncertainty(x)
     missing = ~np.isnan(values)
     costs = drawn.check_costs(prices, missing.any(0))
     row, place = missing.nonzero()

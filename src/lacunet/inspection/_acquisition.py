@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from lacunet._validation import check_positive_int
 from lacunet.estimators import EncodedModel
 
 _GROUPS = 16  # of draws of a number, by its quantiles
+_POINTS = 8  # that stand for these draws, where each takes a prediction
 _NUMBERS_AT_ONCE = 2**22  # of completed rows
 _TINY = 1e-12  # of a probability
 
@@ -61,11 +62,13 @@ def acquisition_values(
     reduction of the variance, that of the squared error:
     ``Var(E[y | observed, cell] | observed)``.
 
-    Rows are completed ``n_draws`` times from the density of the model, and the networks
-    predict each completed row once. Draws are then grouped by their value of a cell
-    (16 quantile groups of a number, the categories of a category), and the mean
-    prediction of a group is what the model would predict with the cell measured. What
-    finite groups differ by chance is subtracted.
+    Values of a cell are drawn from the density of the model, given what is observed
+    (eight values of a number, all categories). For each of them
+    the model predicts with that cell filled in and the others missing. Rows that the
+    model predicts from draws (``propagate``) are completed ``n_draws`` times instead:
+    the networks predict each completed row once, and the mean over those that agree in
+    a cell is what would be predicted with it measured; what groups of finite size
+    differ by chance is subtracted.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def acquisition_values(
         array) or in the order of the columns. Values are divided by it. A mapping may
         lack columns that no row misses.
     n_draws : int, default=256
-        Number of completions of each row, best a power of two.
+        Number of draws for each row, a multiple of 16 and best a power of two.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws. All rows have the same, so that a row's values do not depend
         on the others.
@@ -112,7 +115,7 @@ def acquisition_values(
     """
     drawn = Completions(model, n_draws, random_state)
     x = drawn.encoded.encode(X)
-    values = drawn.values(x).values
+    values = drawn.values(x)
     prices = drawn.check_costs(costs, ~np.isnan(values).all(0))
     return values if prices is None else values / prices
 
@@ -185,11 +188,10 @@ def plan_measurements(
     plan: list[Measurement] = []
     rows = row
     for _ in range(min(n_steps, int(missing.sum()))):
-        found = drawn.values(rows)
-        values = found.values.mean(0)
+        values = drawn.values(rows).mean(0)
         per_cost = values if prices is None else values / prices
         place = int(np.nanargmax(per_cost))
-        before = plan[-1].after if plan else float(found.uncertainty.mean())
+        before = plan[-1].after if plan else float(drawn.uncertainty(row)[0])
         value = min(float(values[place]), before)
         cost = None if prices is None else float(prices[place])
         name = encoded.names[place]
@@ -199,31 +201,25 @@ def plan_measurements(
     return plan
 
 
-class RowValues(NamedTuple):
-    """What cells are worth, and how uncertain predictions are without them."""
-
-    values: np.ndarray  # (rows, columns), NaN where observed
-    uncertainty: np.ndarray  # (rows,): entropy, or variance over what is missing
-
-
 class Completions:
     """Draws of the missing cells of encoded rows, and what a model predicts for them.
 
-    It does not warn of missing values where training had none, as ``encoded`` is a
-    model that does not: whatever it predicts from here is complete.
+    It does not warn of missing values where training had none: rows that begin with
+    nothing have them everywhere.
     """
 
     def __init__(self, model: Any, n_draws: int = 256, random_state: Any = 0) -> None:
         self.n_draws = check_positive_int(n_draws, "n_draws")
-        if n_draws < 2 * _GROUPS:
-            msg = f"Got n_draws={n_draws}, but expected at least {2 * _GROUPS}."
+        if n_draws % _GROUPS:
+            msg = f"Got n_draws={n_draws}, but expected a multiple of {_GROUPS}."
             raise ValueError(msg)
-        quiet = EncodedModel(model).model
-        # Draws of complete rows would all be the same.
-        settings = {"propagate": "expectation"}
+        quiet = copy.copy(EncodedModel(model).model)
         if quiet.on_unseen_missing == "warn":
-            settings["on_unseen_missing"] = "use"
-        self.encoded = EncodedModel(copy.copy(quiet).set_params(**settings))
+            quiet.set_params(on_unseen_missing="use")
+        self.encoded = EncodedModel(quiet)
+        # For rows that are complete, or predicted by expectation in any case.
+        by_expectation = copy.copy(quiet).set_params(propagate="expectation")
+        self._by_expectation = EncodedModel(by_expectation)
         self.is_classes = is_classifier(model)
         self.seed = int(check_random_state(random_state).randint(2**30))
 
@@ -270,40 +266,96 @@ class Completions:
             raise ValueError(msg)
         return found
 
-    def values(self, x: Tensor) -> RowValues:
-        """Return the values of all missing cells of encoded rows."""
-        size = max(1, _NUMBERS_AT_ONCE // (self.n_draws * x.shape[1]))
-        parts = [self._values_of(block) for block in x.split(size)]
-        return RowValues(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def _values_of(self, x: Tensor) -> RowValues:
-        encoded, n = self.encoded, self.n_draws
-        draws = encoded.draw_in_bins(x, n, self.seed)  # (n, rows, width)
-        with torch.inference_mode():
-            complete = encoded.mark(draws.flatten(0, 1))
-        predicted = encoded.predict(complete).reshape(n, len(x), -1)
-        cells = draws.cpu().numpy()
-        missing = ~encoded.observed(x).cpu().numpy()
+    def values(self, x: Tensor) -> np.ndarray:
+        """Return the values of all missing cells of encoded rows, (rows, columns)."""
+        missing = ~self.encoded.observed(x).cpu().numpy()
+        # With its only missing cell measured, a row is complete: as draws are.
+        drawn = self.encoded.needs_draws(x).cpu().numpy() | (missing.sum(1) == 1)
         values = np.full(missing.shape, np.nan)
-        sources = encoded.sources.numpy()
+        for chosen, find in ((~drawn, self._fill_cells), (drawn, self._group_draws)):
+            rows = np.flatnonzero(chosen & missing.any(1))
+            for start in range(0, len(rows), self._size(x)):
+                block = rows[start : start + self._size(x)]
+                values[block] = find(x[block], missing[block])
+        return np.where(missing, np.maximum(values, 0.0), np.nan)
+
+    def uncertainty(self, x: Tensor) -> np.ndarray:
+        """Return entropies of predictions, or their variances over what is missing."""
+        if self.is_classes:
+            return _entropy(self.encoded.predict(x))
+        blocks = x.split(self._size(x))
+        return np.concatenate([self._complete(b)[1].var(0).sum(1) for b in blocks])
+
+    def _size(self, x: Tensor) -> int:
+        return max(1, _NUMBERS_AT_ONCE // (self.n_draws * x.shape[1]))
+
+    def _complete(self, x: Tensor) -> tuple[Tensor, np.ndarray]:
+        """Return draws (n, rows, width), and their predictions (n, rows, out)."""
+        draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
+        complete = self.encoded.mark(draws.flatten(0, 1))
+        predicted = self._by_expectation.predict(complete)
+        return draws, predicted.reshape(self.n_draws, len(x), -1)
+
+    def _fill_cells(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
+        """Return values by predictions with one cell more, and the rest missing."""
+        draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
+        filled, weights, cells = [], [], []
+        for place in np.flatnonzero(missing.any(0)):
+            rows = torch.as_tensor(np.flatnonzero(missing[:, place]))
+            own = torch.eq(self.encoded.sources, int(place)).nonzero()[:, 0]
+            drawn = draws[:, rows][..., own]  # (n, rows, own)
+            if len(own) > 1:  # each category, by how often it is drawn
+                points = torch.eye(len(own)).to(x)[:, None].expand(-1, len(rows), -1)
+                each = drawn.mean(0).T
+            else:  # the means of quantile groups, stretched to the variance of draws
+                points = drawn.sort(0).values.unflatten(0, (_POINTS, -1)).mean(1)
+                centre, wide = points.mean(0), points.std(0, correction=0)
+                stretch = drawn.std(0, correction=0) / wide.clamp_min(_TINY)
+                points = centre + (points - centre) * stretch
+                # Equal ones, of a column of few values, are predicted once.
+                same = (points == points[:, None])[..., 0]  # (points, points, rows)
+                first = same.int().argmax(1) == torch.arange(_POINTS).to(rows)[:, None]
+                each = same.double().mean(1) * first
+            number, row = each.nonzero(as_tuple=True)
+            some = x[rows[row]]
+            some[:, own] = points[number, row]
+            filled.append(some)
+            weights.append(each[number, row].cpu().double().numpy())
+            cells.append(rows[row].numpy() * missing.shape[1] + place)
+        predicted = self._by_expectation.predict(self.encoded.mark(torch.cat(filled)))
+        weight, cell = np.concatenate(weights), np.concatenate(cells)
+
+        def mean(each: np.ndarray) -> np.ndarray:
+            """Return means over the values of each cell, (cells, out)."""
+            sums = [np.bincount(cell, weight * of, missing.size) for of in each.T]
+            return np.stack(sums, 1)
+
+        if self.is_classes:
+            after = mean(_entropy(predicted)[:, None])[:, 0]
+            return np.reshape(_entropy(mean(predicted)) - after, missing.shape)
+        variances = mean((predicted - mean(predicted)[cell]) ** 2)
+        return np.reshape(variances.sum(1), missing.shape)
+
+    def _group_draws(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
+        """Return values by groups of completed rows that agree in a cell."""
+        draws, predicted = self._complete(x)
+        drawn, n = draws.cpu().numpy(), self.n_draws
+        sources = self.encoded.sources.numpy()
+        values = np.full(missing.shape, np.nan)
         for place in np.flatnonzero(missing.any(0)):
             rows = np.flatnonzero(missing[:, place])
-            drawn = cells[:, rows][:, :, sources == place]
-            if drawn.shape[2] > 1:  # a category
-                groups = drawn > 0.5
+            own = drawn[:, rows][:, :, sources == place]
+            if own.shape[2] > 1:  # a category
+                groups = own > 0.5
             else:
-                ranks = drawn.argsort(0, kind="stable").argsort(0, kind="stable")
+                ranks = own.argsort(0, kind="stable").argsort(0, kind="stable")
                 groups = ranks * _GROUPS // n == np.arange(_GROUPS)
-            reduction = self._reduction(groups.astype(np.float64), predicted[:, rows])
-            values[rows, place] = np.maximum(reduction, 0.0)
-        uncertainty, rest = predicted.var(0).sum(1), np.zeros(len(x))
+            values[rows, place] = self._reduction(groups * 1.0, predicted[:, rows])
+        whole = predicted.var(0).sum(1)
         if self.is_classes:
-            uncertainty = _entropy(predicted.mean(0))
-            rest = _entropy(predicted).mean(0)
-        # With its only missing cell measured, a row is complete.
+            whole = _entropy(predicted.mean(0)) - _entropy(predicted).mean(0)
         only = missing & (missing.sum(1) == 1)[:, None]
-        values = np.where(only, (uncertainty - rest)[:, None], values)
-        return RowValues(values, uncertainty)
+        return np.where(only, whole[:, None], values)
 
     def _reduction(self, groups: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return by how much groups (n, rows, groups) reduce the uncertainty.
