@@ -35,7 +35,8 @@ def broken(monkeypatch):
 
 
 def test_there_are_the_commands():
-    names = {"check", "compare", "demo", "fit", "impute", "predict", "profile"}
+    names = {"check", "compare", "demo", "fit", "impute", "next", "predict"}
+    names |= {"profile"}
     assert set(COMMANDS) == names
 
 

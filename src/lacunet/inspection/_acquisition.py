@@ -301,8 +301,8 @@ class Completions:
         draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
         filled, weights, cells = [], [], []
         for place in np.flatnonzero(missing.any(0)):
-            rows = torch.as_tensor(np.flatnonzero(missing[:, place]))
-            own = torch.eq(self.encoded.sources, int(place)).nonzero()[:, 0]
+            rows = torch.as_tensor(np.flatnonzero(missing[:, place]), device=x.device)
+            own = torch.eq(self.encoded.sources, int(place)).nonzero()[:, 0].to(rows)
             drawn = draws[:, rows][..., own]  # (n, rows, own)
             if len(own) > 1:  # each category, by how often it is drawn
                 points = torch.eye(len(own)).to(x)[:, None].expand(-1, len(rows), -1)
@@ -321,7 +321,7 @@ class Completions:
             some[:, own] = points[number, row]
             filled.append(some)
             weights.append(each[number, row].cpu().double().numpy())
-            cells.append(rows[row].numpy() * missing.shape[1] + place)
+            cells.append(rows[row].cpu().numpy() * missing.shape[1] + place)
         predicted = self._by_expectation.predict(self.encoded.mark(torch.cat(filled)))
         weight, cell = np.concatenate(weights), np.concatenate(cells)
 
