@@ -100,6 +100,11 @@ def acquisition_values(
     Values are of one cell at a time. Where two cells matter only together, as in an
     exclusive or, both have the value 0: no greedy policy finds such pairs.
 
+    They are what the model expects of its own predictions. If rows begin with little,
+    fit it on such rows: ``mask_augmentation=0.5`` with ``propagate="expectation"``. In
+    a wide table its predictions from one or two cells are cautious all the same, and
+    their values too low.
+
     Examples
     --------
     >>> import numpy as np
