@@ -20,7 +20,7 @@ def test_curves_begin_alike_and_what_is_done_is_not_measured_again(
     module, tmp_path, monkeypatch, capsys
 ):
     out = tmp_path / "out.json"
-    monkeypatch.setattr(module, "time_a_row", lambda quick: 1.0)
+    monkeypatch.setattr(module, "time_a_row", lambda model, quick: 1.0)
     given = ["--quick", "--sets", "switch", "--seeds", "7", "--out", str(out)]
     module.main([*given, "--models", "masked"])
     curves = json.loads(out.read_text())["curves"]
