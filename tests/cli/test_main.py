@@ -35,7 +35,7 @@ def broken(monkeypatch):
 
 
 def test_there_are_the_commands():
-    names = {"check", "compare", "demo", "explain", "fit", "impute", "predict"}
+    names = {"check", "compare", "demo", "explain", "fit", "impute", "next", "predict"}
     assert set(COMMANDS) == names | {"profile"}
 
 

@@ -19,6 +19,7 @@ from lacunet.cli._demo import demo
 from lacunet.cli._explain import explain
 from lacunet.cli._fit import fit
 from lacunet.cli._impute import impute
+from lacunet.cli._next import next as next_
 from lacunet.cli._options import COMMON
 from lacunet.cli._predict import predict
 from lacunet.cli._profile import profile
@@ -125,5 +126,8 @@ def lacunet() -> None:
 
 
 lacunet.params += COMMON
-for _command in (demo, profile, fit, predict, check, explain, impute, compare):
+for _command in (
+    *(demo, profile, fit, predict, check, explain),
+    *(next_, impute, compare),
+):
     lacunet.add_command(_command)

@@ -250,6 +250,10 @@ class EncodedModel:
         """Return probabilities (rows, classes), or numbers (rows, outputs)."""
         return self.model._predict_rows(x)
 
+    def needs_draws(self, x: Tensor) -> Tensor:
+        """Return which rows are predicted from draws of what is missing, (rows,)."""
+        return self.model._needs_draws(x)
+
     @torch.inference_mode()
     def draw(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
         """Complete rows ``n`` times by quasi-random draws, (n, rows, width)."""
@@ -257,3 +261,17 @@ class EncodedModel:
         density = self.model.density_
         drawn = [density.condition(block).quasi_sample(n, seed) for block in blocks]
         return torch.cat(drawn, 1)
+
+    @torch.inference_mode()
+    def draw_in_bins(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
+        """Do the same by latent classes over bins, if the model has a view of them.
+
+        A number is then the mean of its bin. Columns of few values, and of a skewed or
+        bimodal distribution, are drawn as they are, not as Gaussians.
+        """
+        for view in self.model.module_:
+            if view.sees_bins:
+                blocks = self.model._blocks(x, n)
+                drawn = [view.draw_rows(block, n, seed) for block in blocks]
+                return torch.cat(drawn, 1)
+        return self.draw(x, n, seed)

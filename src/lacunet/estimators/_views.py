@@ -261,6 +261,21 @@ class View(nn.Module):
         out: Tensor = self.networks.behind(responses)  # (networks, n * batch, out)
         return out.view(out.shape[0], n, len(x), out.shape[-1])
 
+    def draw_rows(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
+        """Complete encoded rows ``n`` times, (n, batch, width), from a view of bins.
+
+        A number is the mean of the bin that is drawn.
+        """
+        first = self.networks.first
+        assert isinstance(first, ExpectedBins)
+        drawn = self.density.condition(first.bins(x)[0]).quasi_sample(n, seed)
+        one_hot, categories = drawn.tensor_split([len(first.column)], -1)
+        values = one_hot * first.centres[first.column, first.rank]
+        numbers = values.new_zeros(n, len(x), len(first.n_edges))
+        numbers.index_add_(-1, first.column, values)
+        rows = torch.cat((numbers, categories), -1)
+        return torch.where(torch.isnan(x), rows, x)
+
 
 class ViewEnsemble(nn.Module):
     """All views: from the encoded table (batch, width) to (networks, batch, out)."""

@@ -3,6 +3,12 @@
 Names that are imported as themselves are for other rooms, not for users.
 """
 
+from lacunet.inspection._acquisition import Completions as Completions
+from lacunet.inspection._acquisition import (
+    Measurement,
+    acquisition_values,
+    plan_measurements,
+)
 from lacunet.inspection._explanation import Explanation, explain_row
 from lacunet.inspection._importance import (
     ColumnImportance,
@@ -31,9 +37,12 @@ __all__ = [
     "Explanation",
     "Importance",
     "Interval",
+    "Measurement",
     "Pooled",
+    "acquisition_values",
     "explain_row",
     "importance",
+    "plan_measurements",
     "pool",
     "prediction_interval",
     "prediction_set",

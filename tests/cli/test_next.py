@@ -1,0 +1,101 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from own_models import make_table, save_csv, save_model
+
+from lacunet import LacunetImputer, load
+from lacunet.inspection import acquisition_values
+from lacunet.tables import ModelTable
+
+COLUMNS = ["age", "town", "score"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models")
+    save_model(path / "m")
+    save_model(path / "numbers", "cost")
+    table = make_table()
+    filler = LacunetImputer(random_state=0).fit(table[COLUMNS])
+    filler.save(path / "filler", texts={"table.json": ModelTable("t.csv").to_text()})
+    table.loc[:1, COLUMNS] = None
+    save_csv(table, path / "rows.csv")
+    (path / "costs.csv").write_text("column,cost\nage,100\ntown,1\nscore,0.5\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("model", "measure"), [("m", "entropy"), ("numbers", "standard deviation")]
+)
+def test_rankings_are_those_of_the_values(call, folder, tmp_path, model, measure):
+    out = tmp_path / "out.csv"
+    result = call("next", folder / model, folder / "rows.csv", "-o", out)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(out)
+    assert list(found) == ["row", "column", "value", "cost", "rank"]
+    assert found["cost"].isna().all()
+    rows = pd.read_csv(folder / "rows.csv")[COLUMNS]
+    fitted = load(folder / model).set_params(on_unseen_missing="use")
+    expected = acquisition_values(fitted, rows)
+    wide = found.pivot_table(index="row", columns="column", values="value")
+    wide = wide.reindex(index=range(1, 61), columns=COLUMNS)
+    np.testing.assert_allclose(wide, expected, rtol=1e-3, atol=1e-6)
+    best = found[found["rank"] == 1].set_index("row")["column"]
+    assert best[1] == COLUMNS[np.nanargmax(expected[0])]
+    assert f"{measure} " in result.stdout
+    assert "Row 1:" in result.stdout
+    assert "Plan: " in result.stdout
+    n_incomplete = rows.isna().any(axis=1).sum()
+    assert f"{n_incomplete} of 60 rows with missing values." in result.stdout
+
+
+def test_costs_change_the_order_and_json_has_all(call, folder):
+    given = (folder / "m", folder / "rows.csv", "--json")
+    plain = json.loads(call("next", *given).stdout)
+    options = ("--costs", folder / "costs.csv", "--steps", 2)
+    priced = json.loads(call("next", *given, *options).stdout)
+    assert (priced["rows"], priced["measure"]) == (60, "entropy")
+    assert len(priced["plans"][0]["steps"]) == 2
+    assert [len(plain["plans"]), plain["plans"][0]["row"]] == [3, 1]
+    of_row = [each for each in priced["ranking"] if each["row"] == 1]
+    assert [each["rank"] for each in of_row] == [1, 2, 3]
+    worth = [each["value"] / each["cost"] for each in of_row]
+    assert worth == sorted(worth, reverse=True)
+    assert plain["ranking"][0]["cost"] is None
+    for each in plain["ranking"]:
+        assert each["after"] == pytest.approx(max(each["before"] - each["value"], 0))
+
+
+def test_a_table_without_missing_values_needs_nothing(call, folder, tmp_path):
+    (tmp_path / "new.csv").write_text("age,town,score\n40,Rome,1\n50,Bonn,2\n")
+    result = call("next", folder / "m", tmp_path / "new.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "new.csv: 0 of 2 rows with missing values.\n"
+
+
+@pytest.mark.parametrize(
+    ("costs", "text"),
+    [
+        ("name,cost\nage,1\n", "expected 'column' and 'cost'"),
+        ("column,cost\nage,1\ntown,2\n", "costs without 'score'"),
+        ("column,cost\nage,dear\n", "a cost that is no number"),
+        ("column,cost\nage,1\nage,2\n", "several costs of 'age'"),
+        ("column,cost\nage,-1\ntown,1\nscore,1\n", "a cost of -1 for 'age'"),
+        ("column,cost\nheight,1\n", "costs of 'height'"),
+    ],
+)
+def test_bad_costs_are_refused(call, folder, tmp_path, costs, text):
+    (tmp_path / "costs.csv").write_text(costs)
+    given = (folder / "m", folder / "rows.csv", "--costs", tmp_path / "costs.csv")
+    result = call("next", *given, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 1
+    assert text in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_model_that_does_not_predict_is_refused(call, folder):
+    result = call("next", folder / "filler", folder / "rows.csv")
+    assert result.exit_code == 1
+    assert "a LacunetImputer, but expected a classifier" in result.stderr

@@ -1,0 +1,255 @@
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+import torch
+from scipy.special import entr, expit
+
+from lacunet import IncompleteGaussianMixture, LacunetClassifier, LacunetRegressor
+from lacunet.inspection import acquisition_values, plan_measurements
+from lacunet.inspection._acquisition import Completions
+
+NAN = np.nan
+WEIGHTS = np.array([1.0, -2.0, 0.5, 0.0])
+MIXING = np.array([[1, 0, 0, 0], [0.8, 0.6, 0, 0], [0, 0.5, 1, 0], [0, 0, 0, 1.0]])
+
+
+@pytest.fixture(scope="module", params=[LacunetRegressor, LacunetClassifier])
+def linear(request):
+    """A model of four correlated numbers; its output, or logit, is exactly linear."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(500, 4) @ MIXING.T
+    y = X @ WEIGHTS
+    is_classes = request.param is LacunetClassifier
+    model = request.param(
+        density=IncompleteGaussianMixture(1, covariance_type="full"),
+        scale="none",
+        gamma=0.0,
+        n_networks=1,
+        max_epochs=1,
+        hidden_layer_sizes=(4,),
+        random_state=0,
+    ).fit(X, y > 0 if is_classes else y)
+    (view,) = model.module_
+    first, last = view.networks.first, view.networks.layers[-1]
+    with torch.no_grad():
+        for parameter in (*first.parameters(recurse=False), *last.parameters()):
+            parameter.zero_()
+        scale = 1.0 if is_classes else model._scale.std[0]
+        first.weight[-1] = torch.as_tensor(WEIGHTS / scale)
+    return model
+
+
+def conditional(model, row):
+    """Return mean and covariance of the missing cells, by the density of the model."""
+    component = model.density_.components
+    mean = component.means[0].detach().double().numpy()
+    cov = component.covariances[0].detach().double().numpy()
+    here, gone = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
+    gain = cov[np.ix_(gone, here)] @ np.linalg.inv(cov[np.ix_(here, here)])
+    return mean[gone] + gain @ (row[here] - mean[here]), (
+        cov[np.ix_(gone, gone)] - gain @ cov[np.ix_(here, gone)]
+    )
+
+
+def normal_nodes(n=60):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+    return nodes, weights / weights.sum()
+
+
+def known_values(model, row):
+    """Return the values of missing cells: in closed form, for classes by quadrature."""
+    mean, cov = conditional(model, row)
+    gone = np.isnan(row)
+    b = WEIGHTS[gone]
+    explained = (b @ cov) ** 2 / cov.diagonal()
+    if isinstance(model, LacunetRegressor):
+        return explained, b @ cov @ b
+    centre = b @ mean + np.nansum(WEIGHTS * row)
+    nodes, weights = normal_nodes()
+
+    def entropy(p):
+        return entr(p) + entr(1 - p)
+
+    def probability(centre, variance):
+        return expit(centre[:, None] + nodes * np.sqrt(variance)) @ weights
+
+    before = entropy(probability(np.array([centre]), b @ cov @ b))[0]
+    after = [
+        weights @ entropy(probability(centre + nodes * np.sqrt(v), b @ cov @ b - v))
+        for v in explained
+    ]
+    return before - np.array(after), before
+
+
+@pytest.mark.parametrize(
+    "row", [[NAN] * 4, [0.5, NAN, NAN, NAN], [NAN, -1.0, 2.0, NAN], [0, 0, NAN, 1.0]]
+)
+def test_values_are_those_of_a_linear_model_of_gaussians(linear, row):
+    row = np.array(row)
+    values = acquisition_values(linear, row[None], n_draws=1024)[0]
+    assert (np.isnan(values) == ~np.isnan(row)).all()
+    expected, before = known_values(linear, row)
+    np.testing.assert_allclose(values[np.isnan(row)], expected, atol=0.03 * before)
+
+
+def test_values_by_expectation_are_those_of_the_predictions_by_expectation(linear):
+    row = np.array([0.5, NAN, NAN, NAN])
+    model = copy.copy(linear).set_params(propagate="expectation")
+    values = acquisition_values(model, row[None])[0, 1:]
+    expected, before = known_values(model, row)
+    if isinstance(model, LacunetClassifier):
+        # The mean of a logit is predicted, so that what is missing beside the cell has
+        # no variance.
+        mean, cov = conditional(model, row)
+        b, (nodes, weights) = WEIGHTS[1:], normal_nodes()
+        std = np.abs(b @ cov) / np.sqrt(cov.diagonal())
+        p = expit(b @ mean + WEIGHTS[0] * 0.5 + std[:, None] * nodes)
+        one = p @ weights
+        after = (entr(p) + entr(1 - p)) @ weights
+        expected = entr(one) + entr(1 - one) - after
+    np.testing.assert_allclose(values, expected, atol=0.02 * before)
+
+
+def test_uncertainty_is_that_of_what_is_missing(linear):
+    row = np.array([0.5, NAN, NAN, NAN])
+    drawn = Completions(linear, 1024)
+    found = drawn.uncertainty(drawn.encoded.encode(row[None]))
+    expected = known_values(linear, row)[1]
+    np.testing.assert_allclose(found, expected, rtol=0.03)
+
+
+def test_cells_without_influence_are_worth_nothing_beyond_what_they_predict(linear):
+    # The last column is independent of the others and has no weight.
+    means = [
+        acquisition_values(linear, [[NAN] * 4], random_state=seed)[0]
+        for seed in range(10)
+    ]
+    values = np.mean(means, 0)
+    assert values[3] < 0.01 * values[:3].max()
+
+
+def test_a_plan_takes_the_best_first_and_then_what_that_leaves(linear):
+    plan = plan_measurements(linear, [[NAN] * 4], n_steps=9)
+    assert len(plan) == 4
+    row = np.full(4, NAN)
+    expected, before = known_values(linear, row)
+    assert plan[0].column == f"x{expected.argmax()}"
+    assert plan[0].before == pytest.approx(before, rel=0.05)
+    assert plan[-1].column == "x3"
+    # All three that matter explain all of a number, and most of a class.
+    for one, two in zip(plan[:-1], plan[1:], strict=True):
+        assert one.after == two.before
+        assert one.after == pytest.approx(one.before - one.value)
+    if isinstance(linear, LacunetRegressor):
+        cov = conditional(linear, row)[1]
+        chosen = [int(step.column[1]) for step in plan[:2]]
+        of_both = cov[:, chosen] @ np.linalg.solve(
+            cov[np.ix_(chosen, chosen)], cov[chosen]
+        )
+        both = WEIGHTS @ of_both @ WEIGHTS
+        assert plan[0].value + plan[1].value == pytest.approx(both, rel=0.1)
+        assert plan[2].after < 0.06 * before
+
+
+def test_costs_divide_values_and_change_the_plan(linear):
+    rows = [[NAN] * 4, [0.5, NAN, 1.0, NAN]]
+    values = acquisition_values(linear, rows)
+    dear = np.array([1.0, 2.0, 5.0, 0.5])
+    found = acquisition_values(linear, rows, dear)
+    np.testing.assert_allclose(found, values / dear)
+    named = {f"x{place}": cost for place, cost in enumerate(dear)}
+    np.testing.assert_array_equal(acquisition_values(linear, rows, named), found)
+    as_series = pd.Series(named)
+    np.testing.assert_array_equal(acquisition_values(linear, rows, as_series), found)
+    best = int(values[0].argmax())
+    costs = np.where(np.arange(4) == best, 1e4, 1.0)
+    plan = plan_measurements(linear, rows[:1], costs, n_steps=4)
+    assert (plan[0].cost, plan[0].column != f"x{best}") == (1.0, True)
+    # Columns that are observed in all rows need no cost.
+    some = {"x1": 1.0, "x3": 1.0}
+    np.testing.assert_array_equal(
+        acquisition_values(linear, rows[1:], some), values[1:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("costs", "match"),
+    [
+        ({"x0": 1.0, "x1": 1.0, "x2": 1.0}, "costs without 'x3'"),
+        ({"x0": 1.0, "size": 1.0}, "costs of 'size'"),
+        ([1.0, 1.0], "costs of shape"),
+        ([1.0, 0.0, 1.0, 1.0], "a cost of 0 for 'x1'"),
+        ([1.0, 1.0, NAN, 1.0], "a cost of nan for 'x2'"),
+        (dict.fromkeys(["x0", "x1", "x2", "x3"], -1), "a cost of -1 for 'x0'"),
+    ],
+)
+def test_costs_are_checked(linear, costs, match):
+    for ask in (acquisition_values, plan_measurements):
+        with pytest.raises(ValueError, match=match):
+            ask(linear, [[NAN] * 4], costs)
+
+
+def test_a_row_with_nothing_missing_has_no_values_and_no_plan(linear):
+    rows = [[1.0, 2.0, 3.0, 4.0]]
+    assert np.isnan(acquisition_values(linear, rows)).all()
+    assert plan_measurements(linear, rows) == []
+
+
+def test_other_arguments_are_checked(linear):
+    with pytest.raises(ValueError, match="n_draws=8"):
+        acquisition_values(linear, [[NAN] * 4], n_draws=8)
+    with pytest.raises(ValueError, match="Got 2 rows"):
+        plan_measurements(linear, [[NAN] * 4] * 2)
+    with pytest.raises(ValueError, match="n_steps=0"):
+        plan_measurements(linear, [[NAN] * 4], n_steps=0)
+    with pytest.raises(TypeError, match="LacunetImputer"):
+        acquisition_values(small.fitted("imputer"), [[NAN] * 4])
+
+
+@pytest.mark.parametrize("name", list(small.PREDICTORS))
+def test_any_model_and_table_and_rows_in_any_order(name):
+    X, y = small.frame(80)
+    model = small.PREDICTORS[name](random_state=0).fit(X, y)
+    state = torch.get_rng_state()
+    values = acquisition_values(model, X[:12], n_draws=64)
+    assert (np.isnan(values) == X[:12].notna().to_numpy()).all()
+    assert (values[~np.isnan(values)] >= 0).all()
+    order = np.random.RandomState(0).permutation(12)
+    again = acquisition_values(model, X[:12].iloc[order], n_draws=64)
+    np.testing.assert_allclose(again, values[order], rtol=1e-3, atol=1e-6)
+    alone = acquisition_values(model, X[3:4], n_draws=64)
+    np.testing.assert_allclose(alone, values[3:4], rtol=1e-3, atol=1e-6)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_categories_are_groups_of_their_own():
+    # y = 1 with the probability 0.9 for "a" and 0.1 for "b"; "c" is rare.
+    rng = np.random.RandomState(0)
+    kind = rng.choice(["a", "b", "c"], 2000, p=[0.5, 0.48, 0.02])
+    y = rng.rand(2000) < np.where(kind == "a", 0.9, 0.1)
+    X = pd.DataFrame({"kind": kind, "other": rng.choice(["p", "q"], 2000)})
+    model = LacunetClassifier(n_networks=2, max_epochs=20, random_state=0).fit(X, y)
+    X.iloc[0] = None
+    values = acquisition_values(model, X[:1])[0]
+    before = np.log(2)
+    after = entr(0.9) + entr(0.1)
+    assert values[0] == pytest.approx(before - after, abs=0.05)
+    assert values[1] < 0.005
+
+
+def test_numbers_of_few_values_are_drawn_as_they_are():
+    rng = np.random.RandomState(0)
+    X = np.stack([rng.rand(400) < 0.1, rng.exponential(size=400)], 1).astype(float)
+    y = (X[:, 0] == (rng.rand(400) < 0.9)).astype(int)
+    model = LacunetClassifier(n_networks=2, max_epochs=10, random_state=0).fit(X, y)
+    encoded = Completions(model).encoded
+    draws = encoded.draw_in_bins(torch.full((1, 2), NAN), 256)[:, 0]
+    values, counts = draws[:, 0].unique(return_counts=True)
+    known = encoded.encode(X)[:, 0].unique()
+    torch.testing.assert_close(values, known)
+    assert counts[1] / 256 == pytest.approx(X[:, 0].mean(), abs=0.02)
+    # And no value of the other is below the smallest.
+    assert draws[:, 1].min() >= encoded.encode(X)[:, 1].min()
