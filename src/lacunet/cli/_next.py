@@ -27,7 +27,7 @@ _MAX_COLUMNS = 10  # of each
 @options.table
 @option(
     "--costs",
-    click.Path(exists=True, dir_okay=False),
+    click.Path(dir_okay=False),
     "A table with the columns 'column' and 'cost': what measuring a value costs.",
 )
 @option("--steps", IntRange(min=1), "Number of measurements to plan.", 5)
