@@ -4,6 +4,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +30,7 @@ def expected_map(
     offset: Tensor | None = None,
     spread: LinearMap | None = None,
     prune: float = 0.0,
+    bounds: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Compute E[activation(linear(x))] over what is missing in each row.
 
@@ -55,6 +57,10 @@ def expected_map(
         map, detached.
     prune : float, default=0.0
         Components with a smaller weight for a row are left out; 0 is exact.
+    bounds : pair of Tensor of shape (batch, features), optional
+        Lower and upper bounds of missing cells, infinite where there is none. The
+        variance of a pre-activation is that of the truncated normals, which are then
+        taken for a normal.
 
     Returns
     -------
@@ -69,11 +75,41 @@ def expected_map(
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
-    rows, others = incomplete_rows(x)
+    if bounds is not None:
+        rows, others = bounded_rows(*bounds)
+        if len(others):  # which have nothing to do with bounds
+            options: dict[str, Any] = {
+                "squared": squared,
+                "spread": spread,
+                "prune": prune,
+            }
+            parts = [
+                expected_map(
+                    x.index_select(0, some),
+                    density,
+                    linear,
+                    activation,
+                    offset=None if offset is None else offset.index_select(0, some),
+                    bounds=ends,
+                    **options,
+                )
+                for some, ends in (
+                    (rows, tuple(end.index_select(0, rows) for end in bounds)),
+                    (others, None),
+                )
+                if len(some)
+            ]
+            return torch.cat(parts).index_select(0, torch.cat((rows, others)).argsort())
+        rows = others = None
+        lower, upper = bounds
+    else:
+        rows, others = incomplete_rows(x)
+        lower = upper = None
     if rows is not None and rows.shape[0] == 0:
         return touch(known(), density)
     try:
-        mixture = density.condition(x if rows is None else x.index_select(0, rows))
+        some = x if rows is None else x.index_select(0, rows)
+        mixture = density.condition(some, lower=lower, upper=upper)
     except ValueError:
         check_no_infinity(without_nan(x))  # which names the place in the whole batch
         raise
@@ -89,6 +125,12 @@ def expected_map(
         return pairs.mix(weights, expected, x.shape[0])
     out = pairs.mix(weights, expected, x.shape[0], rows)
     return out.index_copy_(0, others, known(others))
+
+
+def bounded_rows(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the indices of rows with a bound, and those of the others."""
+    bounded = ((lower > -torch.inf) | (upper < torch.inf)).any(1)
+    return bounded.nonzero()[:, 0], (~bounded).nonzero()[:, 0]
 
 
 def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
