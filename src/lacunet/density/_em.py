@@ -118,9 +118,7 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
     if cells.lower is not None:
         bounded = cells.bounded.any(1)
         if not bool(bounded.all()):
-            free = Cells(
-                *(tensor[~bounded] for tensor in cells[:3] if tensor is not None)
-            )
+            free = Cells(*(tensor[~bounded] for tensor in cells[:3]))
             some = cells.map(lambda tensor: tensor[bounded])
             return [
                 *split_blocks(estimator, free, n_numeric),
@@ -146,7 +144,8 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
     counts = torch.unique_consecutive(block, return_counts=True)[1].tolist()
     if len(counts) == 1:
         return [cells]
-    return [cells.map(lambda t, rows=rows: t[rows]) for rows in order.split(counts)]
+    parts = order.split(counts)
+    return [cells.map(partial(torch.index_select, dim=0, index=i)) for i in parts]
 
 
 def best_of_starts(

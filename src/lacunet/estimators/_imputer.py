@@ -24,10 +24,17 @@ from lacunet.density import (
 )
 from lacunet.density import refine as refine_mixture
 from lacunet.estimators._base import DensityEstimator
-from lacunet.estimators._checks import find_device, read_table
-from lacunet.estimators._densities import DTYPE, build_density, some_rows
+from lacunet.estimators._checks import find_device, read_bounds, read_table
+from lacunet.estimators._densities import (
+    DTYPE,
+    build_density,
+    fill_bounded,
+    some_rows,
+    split_bounds,
+)
 from lacunet.estimators._encoding import (
     FOR_TABLES,
+    Bounds,
     InputEncoder,
     Method,
     TableEncoder,
@@ -108,6 +115,7 @@ _HOPELESS = 1.03
 # the least weight that is kept.
 _PULL = 0.02
 _LEAST_WEIGHT = 0.05
+_DRAWS = 32
 # Draws outside of the observed range are drawn again this often, then capped.
 _REDRAWS = 5
 
@@ -206,7 +214,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None
+    ) -> Self:
         """Fit the mixtures to the observed cells.
 
         Parameters
@@ -215,6 +225,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Numbers, categories and dates, with missing values.
         y : Ignored
             Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
 
         Returns
         -------
@@ -224,11 +240,19 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._begin()
         table = read_table(self, X, reset=True)
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
-        encoded = encoder.fit_transform(table)
+        bounds = read_bounds(self, table, lower, upper)
+        encoded = encoder.fit_transform(table, bounds)
         self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
         self.limits_ = _find_limits(encoder, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
-        self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
+        measured = rows[:, : encoder.n_numeric]
+        placed = encoder.place_bounds(table, bounds)
+        if placed is not None:
+            filled = fill_bounded(encoder.numbers_of(table), *placed)
+            scaled = encoder.scaling.transform(filled)
+            measured = np.where(np.isnan(measured), scaled, measured)
+            rows = self._inputs.add_bounds(rows, placed, farthest=FOR_TABLES)
+        self.quantiles_ = fit_scaling(measured, "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._fit_mixtures(rows, seed, began)
@@ -297,20 +321,23 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         rows = scan.sample.x.astype(np.float64)
         self._fit_mixtures(rows, seed, time.monotonic(), refine)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, lower: Any = None, upper: Any = None) -> Any:
         """Fill missing values with conditional means, categories with their mode.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; what is filled in lies between,
+            and may lie outside of the range of what was observed.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        return self.impute(X)
+        return self.impute(X, lower=lower, upper=upper)
 
     # --- fitting
 
@@ -318,11 +345,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """Return mixtures that fill hidden cells well, the best one first."""
         random_state = np.random.RandomState(seed)
         some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        some, bounds = np.hsplit(some, [len(self._inputs.sources)])
         masks = self._hide(some, random_state)
         scaled, scale = self._standardise(some)
         observed = np.concatenate([scaled[mask] for mask in masks])
         if len(rows) < _FEWEST_ROWS or not len(observed):
-            return [Weighted(_PLAIN, _mixture_of(_PLAIN, rows, seed), (1.0, 1.0))]
+            return [Weighted(_PLAIN, _mixture_of(_PLAIN, some, seed), (1.0, 1.0))]
         mixtures: dict[Candidate, IncompleteGaussianMixture] = {}
         filled: list[np.ndarray] = []
         errors: dict[Candidate, float] = {}
@@ -340,6 +368,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             for mask in masks:
                 incomplete = np.where(mask, np.nan, some)
                 mixture = _mixture_of(candidate, incomplete, seed)
+                incomplete = np.hstack([incomplete, bounds])
                 density = self._fit_mixture(candidate, mixture, incomplete)
                 with torch.inference_mode():
                     means = self._means(density, candidate.quantiles, incomplete)
@@ -364,6 +393,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 )
             if any(pair):
                 found.append(Weighted(candidate, mixture, (pair[0], pair[1])))
+        mapped = [candidate for candidate in mixtures if candidate.quantiles]
+        if bounds.size and mapped and not any(each[0].quantiles for each in found):
+            found.append(Weighted(mapped[0], mixtures[mapped[0]], (0.0, 0.0)))
         return sorted(found, key=lambda each: -sum(each.weights))
 
     def _hide(
@@ -399,18 +431,23 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> MixtureDensity:
         """Fit a mixture, and make a density of it."""
         if candidate.quantiles:
-            rows = _map_numbers(self.quantiles_.transform, self._inputs.n_numeric, rows)
+            rows = self._to_quantiles(rows)
+        width = len(self._inputs.sources)
+        _, lower, upper = split_bounds(torch.from_numpy(rows), width)
+        bounds: dict[str, Any] = {"lower": lower, "upper": upper}
+        rows = rows[:, :width]
         with warnings.catch_warnings():
             # Filling is insensitive to the last digits of the likelihood. The encoder
             # has warned of columns without a value.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "Got (columns|categories) without")
             if self._inputs.sizes and not candidate.one_hot:
-                components = fit_mixed(mixture, rows, self._inputs.sizes).components
+                sizes = self._inputs.sizes
+                components = fit_mixed(mixture, rows, sizes, **bounds).components
                 if refine is not None:
                     components = refine(mixture, components, candidate.quantiles)
                 return build_density(components, gamma=self.gamma, trainable=False)
-            mixture.fit(rows)
+            mixture.fit(rows, **bounds)
             if refine is not None:
                 refine(mixture, None, candidate.quantiles)
         return GaussianMixtureDensity.from_estimator(
@@ -437,8 +474,14 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoded = x.cpu().double().numpy()
         members = zip(self.densities_, self.on_quantiles_, strict=True)
         means = [self._means(density, mapped, encoded) for density, mapped in members]
-        is_category = np.arange(x.shape[1]) >= self._inputs.n_numeric
+        is_category = np.arange(means[0].shape[1]) >= self._inputs.n_numeric
         weights = self.weights_[:, None, is_category.astype(int)]  # (densities, 1, *)
+        bounded = self._bounded(encoded)
+        if bounded.any():
+            n_more = len(is_category) - bounded.shape[1]
+            padded = np.pad(bounded, ((0, 0), (0, n_more)))
+            of_bounded = self._weights_of_bounded()[:, None, None]
+            weights = np.where(padded, of_bounded, weights)
         return to_tensor((weights * means).sum(0), x.device)
 
     def _means(
@@ -447,9 +490,37 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """Fill encoded rows with conditional means inside the observed range."""
         means = self._complete(density, on_quantiles, encoded, lambda row: row.mean())
         low, high = self._encoded_limits()
-        return _map_numbers(
-            lambda numbers: numbers.clip(low, high), self._inputs.n_numeric, means
-        )
+        numbers = means[:, : self._inputs.n_numeric]
+        bounded = self._bounded(encoded)  # which the range does not concern
+        numbers[:] = np.where(bounded, numbers, numbers.clip(low, high))
+        rows = np.flatnonzero(bounded.any(-1)) if bounded.ndim == 2 else ()
+        if on_quantiles and len(rows):
+            # A mean of quantiles is a median of values: below a limit, where a column
+            # is all of its tail, not of the same mean.
+            draws = self._complete(
+                density, True, encoded[rows], lambda row: row.quasi_sample(_DRAWS)
+            ).mean(0)[:, : numbers.shape[1]]
+            numbers[rows] = np.where(bounded[rows], draws, numbers[rows])
+        return means
+
+    def _weights_of_bounded(self) -> np.ndarray:
+        """Return the weights of the densities for bounded cells, (densities,).
+
+        Those with numbers mapped to quantiles, if there are: these are quantiles of
+        distributions that go on beyond a detection limit.
+        """
+        weights: np.ndarray = self.weights_.mean(1)
+        if self.on_quantiles_.any():
+            weights = np.where(self.on_quantiles_, np.maximum(weights, 1e-9), 0.0)
+        return np.asarray(weights / weights.sum())
+
+    def _bounded(self, encoded: np.ndarray) -> np.ndarray:
+        """Return which numbers of encoded rows have bounds, (rows, numbers) or (1,)."""
+        bounds = encoded[:, len(self._inputs.sources) :]
+        if not bounds.size:
+            return np.zeros(1, dtype=bool)
+        lower, upper = np.hsplit(bounds, 2)
+        return np.asarray(~(np.isnan(lower) & np.isnan(upper)))
 
     def _complete(
         self,
@@ -460,22 +531,33 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> np.ndarray:
         """Fill encoded rows by a function of their conditional mixtures."""
         if on_quantiles:
-            encoded = _map_numbers(
-                self.quantiles_.transform, self._inputs.n_numeric, encoded
-            )
+            encoded = self._to_quantiles(encoded)
         x = to_tensor(encoded, next(density.parameters()).device)
-        filled: np.ndarray = fill(density.condition(x)).cpu().double().numpy()
+        x, lower, upper = split_bounds(x, len(self._inputs.sources))
+        given = density.condition(x, lower=lower, upper=upper)
+        filled: np.ndarray = fill(given).cpu().double().numpy()
         if on_quantiles:
             filled = _map_numbers(
                 self.quantiles_.inverse, self._inputs.n_numeric, filled
             )
         return filled
 
+    def _to_quantiles(self, encoded: np.ndarray) -> np.ndarray:
+        """Map the numbers of encoded rows, and their bounds."""
+        mapped, n_numeric = encoded.copy(), self._inputs.n_numeric
+        behind = range(len(self._inputs.sources), encoded.shape[1], max(1, n_numeric))
+        for start in (0, *behind):
+            block = mapped[:, start : start + n_numeric]
+            block[:] = self.quantiles_.transform(block)
+        return mapped
+
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw inside the observed range, as far as a few attempts succeed."""
         draws = self._draw_once(x, n, generator)
         low, high = (to_tensor(end, x.device) for end in self._encoded_limits())
         missing = x[:, : len(low)].isnan()
+        bounded = self._bounded(x.cpu().numpy())  # drawn between their bounds
+        missing &= ~torch.from_numpy(bounded).to(x.device)
         for _ in range(_REDRAWS):
             numbers = draws[..., : len(low)]
             outside = (((numbers < low) | (numbers > high)) & missing).any(-1)
@@ -502,6 +584,14 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         chosen = torch.multinomial(
             weights, n * len(x), replacement=True, generator=generator
         ).view(1, n, len(x), 1)
+        bounded = torch.from_numpy(self._bounded(encoded)).to(x.device).any(-1)
+        if bool(bounded.any()):
+            weights = torch.from_numpy(self._weights_of_bounded()).to(x.device)
+            n_draws = n * int(bounded.sum())
+            drawn_for = torch.multinomial(
+                weights, n_draws, replacement=True, generator=generator
+            )
+            chosen[:, :, bounded] = drawn_for.view(1, n, -1, 1)
         return draws.take_along_dim(chosen, 0)[0]
 
     def _encoded_limits(self) -> np.ndarray:
@@ -509,15 +599,14 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         ends = np.stack([self.limits_.low, self.limits_.high])
         return self._inputs.table.scaling.transform(ends)
 
-    def _restore(self, filled: Tensor, table: Any) -> Any:
+    def _adjust(self, numbers: np.ndarray, bounds: Bounds | None) -> np.ndarray:
         low, high, whole = self.limits_
-
-        def adjust(numbers: np.ndarray) -> np.ndarray:
-            capped = numbers.clip(low, high)
-            return np.where(whole, capped.round(), capped)
-
-        encoded = filled.cpu().double().numpy()
-        return self._inputs.table.restore(encoded, table, adjust)
+        capped = numbers.clip(low, high)
+        if bounds is not None:
+            bounded = ~(np.isnan(bounds.lower) & np.isnan(bounds.upper))
+            capped = np.where(bounded, numbers, capped)
+        rounded = np.where(whole, capped.round(), capped)
+        return super()._adjust(rounded, bounds)
 
     # --- saving
 

@@ -14,6 +14,7 @@ from lacunet.estimators._checks import (
     check_numbers,
     check_pair,
     check_weights,
+    read_bounds,
     read_table,
 )
 from lacunet.estimators._encoding import Indicator, Method, TargetScale
@@ -186,6 +187,8 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         y: Any,
         sample_weight: Any = None,
         *,
+        lower: Any = None,
+        upper: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         X_unlabelled: Any = None,
@@ -205,6 +208,12 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. Whole weights are counts, exactly, as long as the table
             grows no more than eight times by them; a weight of zero leaves the row out.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
         X_val, y_val : default=None
             Validation rows, instead of a fraction of ``X``: for data in groups or in
             time.
@@ -265,6 +274,7 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
             table,
             problem,
             began=began,
+            bounds=read_bounds(self, table, lower, upper),
             valid=valid,
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
@@ -289,18 +299,20 @@ class LacunetRegressor(RegressorMixin, NetworkEstimator):
             std=(self._scale.std.shape, (n_outputs,)),
         )
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, lower: Any = None, upper: Any = None) -> np.ndarray:
         """Predict the targets of each row.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        outputs = self._predict_mean(X, REGRESSION)
+        outputs = self._predict_mean(X, REGRESSION, lower, upper)
         predictions = self._scale.inverse(outputs)
         return predictions[:, 0] if self._flat else predictions

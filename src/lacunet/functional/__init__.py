@@ -35,6 +35,7 @@ from lacunet.functional._rbf import expected_rbf
 # For the rooms above, not for users.
 # isort: split
 from lacunet.functional._bounds import BoundedConditional as BoundedConditional
+from lacunet.functional._bounds import draw_truncated as draw_truncated
 from lacunet.functional._condition import check_gaussian as check_gaussian
 from lacunet.functional._condition import check_mixed as check_mixed
 from lacunet.functional._diag import cancels as cancels

@@ -30,7 +30,8 @@ class Cells(NamedTuple):
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Cells":
         """Apply a function to each of the tensors."""
-        return Cells(*(None if t is None else function(t) for t in self))
+        ends = (None if t is None else function(t) for t in (self.lower, self.upper))
+        return Cells(*map(function, self[:3]), *ends)
 
 
 class WideCells(NamedTuple):

@@ -322,6 +322,16 @@ class ExpectedBins(nn.Module):
         starts = functional.pad(self.edges[:, :-1], (1, 0), value=-math.inf)
         return (starts < high) & (self.edges > low)
 
+    def ruled_out(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """Return upper bounds of what ``bins`` returns: 0 for bins outside of bounds.
+
+        Bounds are those of ``forward``.
+        """
+        possible = self.possible_bins(lower, upper)[:, self.column, self.rank]
+        outside = torch.where(possible, math.inf, 0.0).to(lower.dtype)
+        categories = outside.new_full((len(outside), sum(self.sizes)), math.inf)
+        return torch.cat((outside, categories), 1)
+
     def _restrict(
         self,
         possible: Tensor,

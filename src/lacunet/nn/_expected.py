@@ -4,7 +4,6 @@ import math
 import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,41 +74,40 @@ def expected_map(
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
-    if bounds is not None:
-        rows, others = bounded_rows(*bounds)
-        if len(others):  # which have nothing to do with bounds
-            options: dict[str, Any] = {
-                "squared": squared,
-                "spread": spread,
-                "prune": prune,
-            }
-            parts = [
-                expected_map(
+    rows: Tensor | None = None
+    others: Tensor | None = None
+    lower: Tensor | None = None
+    upper: Tensor | None = None
+    if bounds is None:
+        rows, others = incomplete_rows(x)
+    else:
+        lower, upper = bounds
+        bounded, free = bounded_rows(lower, upper)
+        if len(free):  # which have nothing to do with bounds
+
+            def expect(some: Tensor, ends: tuple[Tensor, Tensor] | None) -> Tensor:
+                return expected_map(
                     x.index_select(0, some),
                     density,
                     linear,
                     activation,
+                    squared=squared,
                     offset=None if offset is None else offset.index_select(0, some),
+                    spread=spread,
+                    prune=prune,
                     bounds=ends,
-                    **options,
                 )
-                for some, ends in (
-                    (rows, tuple(end.index_select(0, rows) for end in bounds)),
-                    (others, None),
-                )
-                if len(some)
-            ]
-            return torch.cat(parts).index_select(0, torch.cat((rows, others)).argsort())
-        rows = others = None
-        lower, upper = bounds
-    else:
-        rows, others = incomplete_rows(x)
-        lower = upper = None
+
+            if not len(bounded):
+                return expect(free, None)
+            some = lower.index_select(0, bounded), upper.index_select(0, bounded)
+            parts = torch.cat((expect(bounded, some), expect(free, None)))
+            return parts.index_select(0, torch.cat((bounded, free)).argsort())
     if rows is not None and rows.shape[0] == 0:
         return touch(known(), density)
     try:
-        some = x if rows is None else x.index_select(0, rows)
-        mixture = density.condition(some, lower=lower, upper=upper)
+        incomplete = x if rows is None else x.index_select(0, rows)
+        mixture = density.condition(incomplete, lower=lower, upper=upper)
     except ValueError:
         check_no_infinity(without_nan(x))  # which names the place in the whole batch
         raise
