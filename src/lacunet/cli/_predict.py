@@ -133,7 +133,10 @@ def predict(
 
         advance = terminal.count_rows("predicted", output)
         with tables.open_output(output, force=force) as stream:
-            frames: Iterable[pd.DataFrame] = tables.predict_blocks(fitted, blocks())
+            bounds = file.bounds(BLOCK, schema=schema)
+            frames: Iterable[pd.DataFrame] = tables.predict_blocks(
+                fitted, blocks(), bounds=bounds
+            )
             if keep:
                 typed = format.kind == "parquet"
                 cells = file.cells([*dict.fromkeys(keep)], BLOCK, typed=typed)
