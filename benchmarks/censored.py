@@ -45,7 +45,7 @@ TABLES = ("pbc", "nhefs", "support2", "flchain", "hmeq", "colleges_usnews")
 SETS = (*BUNDLED, *TABLES)
 QUANTILE = 0.3
 N_COLUMNS = 5
-MAX_ROWS = 2000  # of training, and as many of test
+MAX_ROWS = 1000  # of training, and as many of test
 SEEDS = (0, 1, 2)
 METHODS = {
     "bounds": "bounds",

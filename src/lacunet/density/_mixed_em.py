@@ -40,6 +40,8 @@ from lacunet.functional import (
     Cells,
     GaussianComponents,
     MixedComponents,
+    Restriction,
+    find_restrictions,
     group_starts,
     split_at,
     split_cells,
@@ -240,20 +242,23 @@ class MixedStep(Step[MixedComponents]):
         self.n_numeric = n_numeric
         self.sizes = sizes
 
-    def prepare(self, cells: Cells) -> tuple[Any, Tensor, Cells]:
+    def prepare(self, cells: Cells) -> tuple[Any, Tensor, list[Restriction]]:
         """Prepare the numbers, and keep the levels: one-hot, 0 where missing."""
         numeric, levels = split_at(cells, self.n_numeric)
         if not bool(numeric.bounded.any()):
             numeric = Cells(*numeric[:3])
-        return self.gaussian.prepare(numeric), levels.values, levels
+        restrictions = find_restrictions(levels, self.sizes)
+        return self.gaussian.prepare(numeric), levels.values, restrictions
 
     def expect(
-        self, data: tuple[Any, Tensor, Cells], components: MixedComponents
+        self,
+        data: tuple[Any, Tensor, list[Restriction]],
+        components: MixedComponents,
     ) -> Expectation:
         """Weigh the numbers, with the levels as each row's own prior."""
-        numeric, levels, cells = data
+        numeric, levels, restrictions = data
         evidence = levels @ components.log_probabilities.T
-        restricted = components.restrict(cells, levels.new_zeros(()))
+        restricted = components.restrict(restrictions, levels.new_zeros(()))
         for group in restricted:
             evidence.index_add_(0, group.rows, group.evidence[group.of_row])
         prior = components.gaussian._replace(

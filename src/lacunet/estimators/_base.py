@@ -598,9 +598,11 @@ class NetworkEstimator(DensityEstimator):
             known = encoded if targets is None else targets
             whole = known.dtype.kind == "i"
             indicator = self._training_parameters()["indicator"]
-            marked = choose_marked(indicator, encoder, encoded, known, classes=whole)
-            self._inputs = InputEncoder(encoder, marked)
             placed = encoder.place_bounds(table, bounds)
+            marked = choose_marked(
+                indicator, encoder, encoded, known, classes=whole, bounds=placed
+            )
+            self._inputs = InputEncoder(encoder, marked)
             x = self._inputs.add_bounds(self._inputs.add_marks(encoded), placed)
             self._most_missing = 0
         missing = np.isnan(x[:, self._inputs.table.starts]).sum(1)

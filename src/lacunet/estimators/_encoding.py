@@ -472,11 +472,14 @@ def choose_marked(
     targets: np.ndarray,
     *,
     classes: bool,
+    bounds: "Bounds | None" = None,
 ) -> np.ndarray:
     """Return the columns that get an indicator.
 
     With "auto", those whose missingness is associated with the target, by a test at 1%
-    for the whole table, if there are enough rows with and without the value.
+    for the whole table, if there are enough rows with and without the value; and those
+    with enough values that are known by bounds, whose expected response is that of a
+    distribution nobody has seen.
     """
     if not indicator:
         return np.empty(0, dtype=np.intp)
@@ -488,6 +491,10 @@ def choose_marked(
         for index in np.flatnonzero(chosen):
             p_value = _p_value(missing[:, index], targets, classes=classes)
             chosen[index] = p_value < level
+        if bounds is not None:
+            counts = (~np.isnan(bounds).all(0)).sum(0)  # of each number
+            many = counts >= _FEWEST_ROWS
+            chosen[table.sources[: table.n_numeric][many]] = True
     return np.flatnonzero(chosen)
 
 

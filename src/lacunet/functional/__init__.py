@@ -41,6 +41,8 @@ from lacunet.functional._condition import check_mixed as check_mixed
 from lacunet.functional._diag import cancels as cancels
 from lacunet.functional._diag import diag_log_likelihood as diag_log_likelihood
 from lacunet.functional._factor import factor_posterior as factor_posterior
+from lacunet.functional._mixed import Restriction as Restriction
+from lacunet.functional._mixed import find_restrictions as find_restrictions
 from lacunet.functional._mixed import group_starts as group_starts
 from lacunet.functional._mixed import level_variances as level_variances
 from lacunet.functional._mixed import padded_groups as padded_groups

@@ -97,7 +97,7 @@ class MixedComponents(NamedTuple):
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
         given = self.gaussian.log_likelihood(numeric, noise)
-        restricted = self.restrict(levels, gamma)
+        restricted = self.restrict(find_restrictions(levels, self.sizes), gamma)
         return given + self._evidence(levels, gamma, restricted)
 
     def condition(self, cells: Cells, gamma: Tensor) -> "MixedConditional":
@@ -111,7 +111,7 @@ class MixedComponents(NamedTuple):
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
         # To the Gaussian part, the levels give a prior that each row has.
-        restricted = self.restrict(levels, gamma)
+        restricted = self.restrict(find_restrictions(levels, self.sizes), gamma)
         prior = self.log_weights + self._evidence(levels, gamma, restricted)
         given = self.gaussian._replace(log_weights=prior).condition(numeric, noise)
         return MixedConditional(given.log_weights, cells, self, given, restricted)
@@ -127,23 +127,19 @@ class MixedComponents(NamedTuple):
             evidence = evidence.index_add(0, group.rows, seen)
         return evidence
 
-    def restrict(self, levels: Cells, gamma: Tensor) -> list["RestrictedGroup"]:
-        """Find the missing categories of which some levels are ruled out."""
-        if levels.upper is None:
+    def restrict(
+        self, restrictions: Sequence["Restriction"], gamma: Tensor
+    ) -> list["RestrictedGroup"]:
+        """Return what it means that some levels of missing categories are ruled out."""
+        if not restrictions:
             return []
-        found, start = [], 0
-        table = self.level_evidence(gamma)
-        for size in self.sizes:
-            here = slice(start, start + size)
-            possible = levels.upper[:, here] > 0
-            rows = (~possible).any(1).nonzero()[:, 0]
-            if len(rows):
-                some, logs = possible.index_select(0, rows), table[:, here]
-                chances = self.probabilities[:, here].to(logs.dtype)
-                found.append(
-                    RestrictedGroup(start, rows, *restrict(some, logs, chances))
-                )
-            start += size
+        table, probabilities = self.level_evidence(gamma), self.probabilities
+        found = []
+        for start, rows, of_row, possible in restrictions:
+            here = slice(start, start + possible.shape[1])
+            chances = probabilities[:, here].to(table.dtype)
+            inside = restrict(possible, table[:, here], chances)
+            found.append(RestrictedGroup(start, rows, of_row, *inside))
         return found
 
     def level_evidence(self, gamma: Tensor) -> Tensor:
@@ -159,8 +155,32 @@ class MixedComponents(NamedTuple):
         return blurred.clamp_min(torch.finfo(wide).tiny).log()
 
 
-class RestrictedGroup(NamedTuple):
+class Restriction(NamedTuple):
     """Rows of which some levels of a missing category are ruled out."""
+
+    start: int  # the group's first level
+    rows: Tensor  # of the batch
+    of_row: Tensor  # which of the distinct sets of possible levels each of them has
+    possible: Tensor  # these sets, (distinct, levels), bool
+
+
+def find_restrictions(levels: Cells, sizes: tuple[int, ...]) -> list[Restriction]:
+    """Find the missing categories of which some levels are ruled out."""
+    if levels.upper is None:
+        return []
+    found = []
+    groups = (levels.upper > 0).split(sizes, 1)
+    for start, group in zip(group_starts(sizes), groups, strict=True):
+        rows = (~group).any(1).nonzero()[:, 0]
+        if len(rows):
+            some = group.index_select(0, rows)
+            possible, of_row = torch.unique(some, dim=0, return_inverse=True)
+            found.append(Restriction(start, rows, of_row, possible))
+    return found
+
+
+class RestrictedGroup(NamedTuple):
+    """The same, with what it means under the components."""
 
     start: int  # the group's first level
     rows: Tensor  # of the batch
@@ -176,24 +196,23 @@ class RestrictedGroup(NamedTuple):
 
 def restrict(
     possible: Tensor, evidence: Tensor, probabilities: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the distinct sets of possible levels of rows, and what each stands for.
+) -> tuple[Tensor, Tensor]:
+    """Return log evidence and chances of sets of possible levels.
 
-    Of ``possible`` (rows, levels), bool, and two tables (components, levels): log
+    Of ``possible`` (distinct, levels), bool, and two tables (components, levels): log
     evidence of each level, and its probability. As in RestrictedGroup.
     """
-    distinct, of_row = torch.unique(possible, dim=0, return_inverse=True)
-    if not bool(distinct.any(1).all()):
+    if not bool(possible.any(1).all()):
         msg = (
             "Got bounds that rule out all levels of a category, but expected one at "
             "least that is possible."
         )
         raise ValueError(msg)
-    logs = evidence.masked_fill(~distinct[:, None], -torch.inf).logsumexp(-1)
+    logs = evidence.masked_fill(~possible[:, None], -torch.inf).logsumexp(-1)
     tiny = torch.finfo(probabilities.dtype).tiny
     # Levels that are possible, but not in this component, are equally so.
-    chances = probabilities.clamp_min(tiny) * distinct[:, None]
-    return of_row, logs, chances / chances.sum(-1, keepdim=True)
+    chances = probabilities.clamp_min(tiny) * possible[:, None]
+    return logs, chances / chances.sum(-1, keepdim=True)
 
 
 def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:

@@ -353,9 +353,8 @@ class ExpectedBins(nn.Module):
         for column in (n_possible < real).any(0).nonzero()[:, 0].tolist():
             rows = (n_possible[:, column] < real[column]).nonzero()[:, 0]
             logs = evidence[column * most : (column + 1) * most].T
-            of_row, found, inside = restrict(
-                possible[rows, column], logs, chances[column]
-            )
+            distinct, of_row = possible[rows, column].unique(dim=0, return_inverse=True)
+            found, inside = restrict(distinct, logs, chances[column])
             weight = of_bins[column]  # (most bins, outputs)
             spread = weight if self.variance_gradient else weight.detach()
             move = inside @ weight - means[:, column]
