@@ -7,6 +7,7 @@ and covariance are exact; of several, one is taken after the other, each time by
 moments that those before it have left (assumed-density filtering), which is not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,26 +188,20 @@ class BoundedConditional(ConditionalMixture):
         else:
             of_columns = of_columns.to(lower.dtype)
             moves = torch.zeros_like(of_columns[:, :, 0])
-            found: list[Tensor] = []
             logs: list[Tensor] = []
-            each: list[Tensor] = []
-            for t in range(columns.shape[1]):
-                place = at[..., t : t + 1]
-                column = _column(of_columns, place, t, found, each)
+
+            def cut_one(t: int, direction: Tensor, variance: Tensor) -> Tensor:
+                nonlocal moves
                 here = slice(t, t + 1)
-                real = base.cells.bounded.gather(1, columns[:, here])[:, None]
-                variance = torch.where(real, column.gather(-1, place), 1.0)
-                variance = variance.clamp_min(torch.finfo(variance.dtype).tiny)
-                mean = means.gather(-1, place) + moves.gather(-1, place)
+                mean = (means + moves[..., : means.shape[-1]]).gather(-1, at[..., here])
                 ends = lower[..., here], upper[..., here]
-                logs.append(
-                    truncated_moments(mean, variance + noise[..., here], *ends)[0]
-                )
+                raised = variance + noise[..., here]
+                logs.append(truncated_moments(mean, raised, *ends)[0])
                 _, moved, cut = truncated_moments(mean, variance, *ends)
-                found.append(torch.where(real, column / variance, 0.0))
-                each.append(torch.where(real, cut - variance, 0.0))
-                moves = moves + found[-1] * (moved - mean)
-            directions, scales = torch.stack(found, 2), torch.cat(each, -1)
+                moves = moves + direction * (moved - mean)
+                return cut - variance
+
+            directions, scales = _sweep(of_columns, at, base.cells.bounded, cut_one)
             evidence = torch.cat(logs, -1)
         dtype = base.log_weights.dtype
         evidence = evidence.sum(-1)
@@ -340,9 +335,9 @@ class BoundedConditional(ConditionalMixture):
         none knows of the bounds of those behind it.
         """
         draws = self.base._draw(index, noise)
-        columns, _, lower, upper = _places(self.base)
+        columns, of_components, lower, upper = _places(self.base)
         lower, upper = lower[:, 0], upper[:, 0]  # (batch, most)
-        dtype, n_features = lower.dtype, draws.shape[-1]
+        dtype = lower.dtype
         rows = torch.arange(index.shape[1], device=index.device)
         drawn = draws.to(dtype)
         means = self.base.component_means().to(dtype)[rows, index]  # (n, batch, *)
@@ -357,28 +352,24 @@ class BoundedConditional(ConditionalMixture):
             cut = torch.where(self.cells.bounded.gather(1, columns), cut, x)
             drawn = drawn.scatter(-1, at, cut)
         else:
-            of_columns = of_columns[..., :n_features].to(dtype)
-            found: list[Tensor] = []
-            each: list[Tensor] = []
-            for t in range(columns.shape[1]):
+
+            def cut_one(t: int, direction: Tensor, variance: Tensor) -> Tensor:
+                nonlocal drawn, means
                 here = slice(t, t + 1)
-                place = columns[:, None, here].expand(-1, of_columns.shape[1], -1)
-                column = _column(of_columns, place, t, found, each)
-                real = self.cells.bounded.gather(1, columns[:, here])[:, None]
-                scale = torch.where(real, column.gather(-1, place), 1.0)
-                scale = scale.clamp_min(torch.finfo(dtype).tiny)
-                found.append(torch.where(real, column / scale, 0.0))
-                each.append(torch.where(real, -scale, 0.0))
                 x, mean = (
                     tensor.gather(-1, at[..., here]) for tensor in (drawn, means)
                 )
-                variance = scale[rows, index]
-                uniform = normal_cdf((x - mean) / variance.sqrt())
+                chosen = variance[rows, index]
+                uniform = normal_cdf((x - mean) / chosen.sqrt())
                 ends = lower[:, here], upper[:, here]
-                cut = draw_truncated(mean, variance, *ends, uniform)
-                direction = found[-1][rows, index]
-                drawn = drawn + direction * (cut - x)
-                means = means + direction * (cut - mean)
+                cut = draw_truncated(mean, chosen, *ends, uniform)
+                along = direction[rows, index]
+                drawn = drawn + along * (cut - x)
+                means = means + along * (cut - mean)
+                return -variance
+
+            features = of_columns[..., : draws.shape[-1]].to(dtype)
+            _sweep(features, of_components, self.cells.bounded, cut_one)
         inside = drawn.to(draws.dtype).maximum(self._end("lower"))
         return inside.minimum(self._end("upper"))
 
@@ -403,11 +394,27 @@ def _places(base: ConditionalMixture) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return columns, at, lower, upper
 
 
-def _column(
-    of_columns: Tensor, place: Tensor, t: int, found: list[Tensor], scales: list[Tensor]
-) -> Tensor:
-    """Return the covariance with the cell at ``place``, after those before it."""
-    column = of_columns[:, :, t]
-    for direction, scale in zip(found, scales, strict=True):
-        column = column + scale * direction.gather(-1, place) * direction
-    return column
+def _sweep(
+    of_columns: Tensor,
+    at: Tensor,
+    bounded: Tensor,
+    cut: Callable[[int, Tensor, Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Take bounded cells one after the other, each with what those before have left.
+
+    ``cut`` gets the number of a cell, the slopes of all cells on it and its variance,
+    and returns what is added to its variance. Returns slopes and these, as directions
+    and scales of a BoundedConditional.
+    """
+    directions: list[Tensor] = []
+    scales: list[Tensor] = []
+    for t in range(at.shape[-1]):
+        place, column = at[..., t : t + 1], of_columns[:, :, t]
+        for direction, scale in zip(directions, scales, strict=True):
+            column = column + scale * direction.gather(-1, place) * direction
+        real = bounded.gather(1, place[:, 0])[:, None]  # not those that fill up
+        variance = torch.where(real, column.gather(-1, place), 1.0)
+        variance = variance.clamp_min(torch.finfo(variance.dtype).tiny)
+        directions.append(torch.where(real, column / variance, 0.0))
+        scales.append(torch.where(real, cut(t, directions[-1], variance), 0.0))
+    return torch.stack(directions, 2), torch.cat(scales, -1)
