@@ -9,6 +9,7 @@ moments that those before it have left (assumed-density filtering), which is not
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from lacunet.functional._ops import LOG_TWO_PI, normal_cdf, normal_pdf, wide_dty
 _FAR = 8.0
 _NARROW = 0.5
 _BEYOND = 40.0  # where nothing is left, also in units of an exponential's mean
+_SWEEPS = 6  # of Gibbs sampling
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
@@ -326,50 +328,65 @@ class BoundedConditional(ConditionalMixture):
 
     @property
     def _noise_size(self) -> int:
-        return self.base._noise_size
+        n_more = 0 if self.directions is None else _SWEEPS * self._features.stop
+        return self.base._noise_size + n_more
 
     def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
-        """Draw bounded cells one after the other, each given those before it.
+        """Draw bounded cells by the inverse distribution function.
 
-        With one bounded cell in a row, or independent ones, that is exact; of several
-        none knows of the bounds of those behind it.
+        With one of them in a row, or independent ones, that is exact; several are drawn
+        given each other in turns (Gibbs sampling), a few times over.
         """
-        draws = self.base._draw(index, noise)
-        columns, of_components, lower, upper = _places(self.base)
+        size = self.base._noise_size
+        draws = self.base._draw(index, noise[..., :size])
+        columns, at, lower, upper = _places(self.base)
         lower, upper = lower[:, 0], upper[:, 0]  # (batch, most)
-        dtype = lower.dtype
+        dtype, n_features = lower.dtype, draws.shape[-1]
         rows = torch.arange(index.shape[1], device=index.device)
-        drawn = draws.to(dtype)
-        means = self.base.component_means().to(dtype)[rows, index]  # (n, batch, *)
-        at = columns.expand(len(index), -1, -1)
+        chosen = columns.expand(len(index), -1, -1)  # (n, batch, most)
+        bounded = self.cells.bounded.gather(1, columns)
+        x, mean, variance = (
+            tensor.to(dtype).gather(-1, chosen)
+            for tensor in (
+                draws,
+                self.base.component_means()[rows, index],
+                self.base.component_variances()[rows, index],
+            )
+        )
+        variance = torch.where(bounded, variance, 1.0)
+        uniform = normal_cdf((x - mean) / variance.sqrt())
+        cut = draw_truncated(mean, variance, lower, upper, uniform)
+        cut = torch.where(bounded, cut, x)  # not those that fill up
         of_columns = self.base.covariance_columns(columns)
+        drawn = draws.to(dtype)
         if of_columns is None:
-            variance = self.base.component_variances().to(dtype)[rows, index]
-            x, mean, variance = (t.gather(-1, at) for t in (drawn, means, variance))
-            uniform = normal_cdf((x - mean) / variance.sqrt())
-            cut = draw_truncated(mean, variance, lower, upper, uniform)
-            # Not those that fill up.
-            cut = torch.where(self.cells.bounded.gather(1, columns), cut, x)
-            drawn = drawn.scatter(-1, at, cut)
+            drawn = drawn.scatter(-1, chosen, cut)
         else:
-
-            def cut_one(t: int, direction: Tensor, variance: Tensor) -> Tensor:
-                nonlocal drawn, means
-                here = slice(t, t + 1)
-                x, mean = (
-                    tensor.gather(-1, at[..., here]) for tensor in (drawn, means)
+            of_columns = of_columns[..., :n_features].to(dtype)  # (batch, c, most, *)
+            of_columns = of_columns * bounded[:, None, :, None]
+            most = columns.shape[1]
+            square = of_columns.gather(-1, at[:, :, None].expand(-1, -1, most, -1))
+            # Raised by a little, as rounding may cost it a positive eigenvalue.
+            raised = square.diagonal(dim1=-2, dim2=-1) * 1e-9 + ~bounded[:, None]
+            square = square * bounded[:, None, None] + raised.diag_embed()
+            precision = torch.linalg.inv(square)[rows, index]  # (n, batch, most, most)
+            more = noise[..., size:].to(dtype).unflatten(-1, (_SWEEPS, n_features))
+            more = normal_cdf(more.expand(*index.shape, -1, -1))
+            cells = [*cut.unbind(-1)]
+            for sweep, t in product(range(_SWEEPS if most > 1 else 0), range(most)):
+                gaps, row = torch.stack(cells, -1) - mean, precision[..., t, :]
+                pull = (row * gaps).sum(-1) / row[..., t] - gaps[..., t]
+                one = draw_truncated(
+                    mean[..., t] - pull,
+                    1.0 / row[..., t],
+                    lower[:, t],
+                    upper[:, t],
+                    more[..., sweep, :].gather(-1, chosen[..., t : t + 1])[..., 0],
                 )
-                chosen = variance[rows, index]
-                uniform = normal_cdf((x - mean) / chosen.sqrt())
-                ends = lower[:, here], upper[:, here]
-                cut = draw_truncated(mean, chosen, *ends, uniform)
-                along = direction[rows, index]
-                drawn = drawn + along * (cut - x)
-                means = means + along * (cut - mean)
-                return -variance
-
-            features = of_columns[..., : draws.shape[-1]].to(dtype)
-            _sweep(features, of_components, self.cells.bounded, cut_one)
+                cells[t] = torch.where(bounded[:, t], one, cells[t])
+            # The other cells by their regression on these.
+            moved = (precision @ (torch.stack(cells, -1) - x)[..., None])[..., 0]
+            drawn = drawn + (moved[..., None] * of_columns[rows, index]).sum(-2)
         inside = drawn.to(draws.dtype).maximum(self._end("lower"))
         return inside.minimum(self._end("upper"))
 
