@@ -46,6 +46,13 @@ def test_models_use_bounds_and_are_saved(name, tmp_path):
         assert (filled[~np.isnan(X)] == X[~np.isnan(X)]).all()
 
 
+@pytest.mark.parametrize("name", ["imputer", "autoencoder"])
+def test_fit_transform_fills_inside_the_bounds(name):
+    X, upper, _, _ = censored()
+    filled = small.ALL[name]().fit_transform(X, upper=upper)
+    assert (filled <= np.where(np.isnan(upper), np.inf, upper)).all()
+
+
 def test_both_views_take_bounds_at_prediction_alone():
     X, upper, y, _ = censored()
     model = LacunetClassifier(n_networks=2, max_epochs=3, random_state=0).fit(X, y)

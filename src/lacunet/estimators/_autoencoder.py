@@ -240,6 +240,36 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         bounds = self._place_bounds(table, lower, upper)
         return self._restore(self._map_blocks(self.module_, x), table, bounds)
 
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        **fit_params: Any,
+    ) -> Any:
+        """Fit, then fill the missing values of the same table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : Ignored
+            Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged.
+        """
+        self.fit(X, y, lower=lower, upper=upper, **fit_params)
+        return self.transform(X, lower=lower, upper=upper)
+
     def reconstruct(self, X: Any) -> np.ndarray:
         """Return the reconstruction of all cells, the observed ones too.
 

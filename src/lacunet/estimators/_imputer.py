@@ -339,6 +339,28 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """
         return self.impute(X, lower=lower, upper=upper)
 
+    def fit_transform(
+        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None
+    ) -> Any:
+        """Fit, then fill the missing values of the same table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : Ignored
+            Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged.
+        """
+        self.fit(X, y, lower=lower, upper=upper)
+        return self.transform(X, lower=lower, upper=upper)
+
     # --- fitting
 
     def _weigh(self, rows: np.ndarray, seed: int, began: float) -> list[Weighted]:
