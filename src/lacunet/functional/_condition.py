@@ -73,11 +73,11 @@ def condition(
     >>> condition(x, two, gamma=1e9).mean()  # the marginal: both are as likely
     tensor([[9., 5.]])
 
-    A value below 5 belongs to the first cluster, whatever the regulariser is.
+    Of a value that is known to be above 5, too.
 
     >>> nothing, bound = torch.full((1, 2), torch.nan), torch.tensor([[5.0, torch.nan]])
-    >>> condition(nothing, two, gamma=0.0, upper=bound).mean().round(decimals=3)
-    tensor([[0., 0.]])
+    >>> condition(nothing, two, gamma=0.0, lower=bound).mean().round(decimals=3)
+    tensor([[10., 10.]])
     """
     cells, noise = prepare(x, components, gamma, lower, upper)
     return components.condition(cells, noise)
