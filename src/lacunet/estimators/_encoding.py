@@ -109,8 +109,12 @@ class TableEncoder:
         encoder = cls(max_categories=state["max_categories"], scale=state["scale"])
         encoder._set_columns([Column.from_state(column) for column in state["columns"]])
         encoder.scaling = scaling_from_state(state["scaling"], encoder.n_numeric)
-        nowhere = [False] * encoder.n_numeric  # models of 0.1.0
-        encoder.nonnegative = np.array(state.get("nonnegative", nowhere), dtype=bool)
+        # Models of 0.1.0 have no such record.
+        flags = state.get("nonnegative", [False] * encoder.n_numeric)
+        if [type(flag) for flag in flags] != [bool] * encoder.n_numeric:
+            msg = f"expected {encoder.n_numeric} booleans as 'nonnegative'"
+            raise ValueError(msg)
+        encoder.nonnegative = np.array(flags, dtype=bool)
         return encoder
 
     @classmethod
