@@ -281,20 +281,12 @@ def _fill_bounded(
     x: np.ndarray, width: int, components: MixedComponents
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return numbers with bounded cells at their conditional means, and the bounds."""
-    rows, lower, upper = split_bounds(torch.from_numpy(x), width)
-    filled = torch.cat(
-        [
-            condition(block, components, gamma=0.0, lower=low, upper=high).mean()
-            for block, low, high in zip(
-                *(
-                    t.split(_ROWS_AT_ONCE)
-                    for t in (rows, lower, upper)
-                    if t is not None
-                ),
-                strict=True,
-            )
-        ]
-    ).numpy()
+    means = []
+    for block in torch.from_numpy(x).split(_ROWS_AT_ONCE):
+        rows, lower, upper = split_bounds(block, width)
+        given = condition(rows, components, gamma=0.0, lower=lower, upper=upper)
+        means.append(given.mean())
+    filled = torch.cat(means).numpy()
     n_numeric = (x.shape[1] - width) // 2
     low, high = np.hsplit(x[:, width:], 2)
     bounded = ~(np.isnan(low) & np.isnan(high))
