@@ -227,6 +227,19 @@ def test_scores_are_measured_once_and_summarised(tables, capsys):
     assert len(out.read_text().splitlines()) == len(lines) + 2 * 4
 
 
+def test_what_stands_for_values_below_a_limit():
+    censored = load("censored")
+    X = pd.DataFrame({"a": [1.0, 4.0, np.nan], "b": [5.0, 6.0, 7.0]})
+    limits = pd.Series({"a": 2.0})
+    found = {method: censored.censor(X, limits, method) for method in censored.METHODS}
+    assert [found[m][0]["a"][0] for m in ("half", "root")] == [1.0, 2**0.5]
+    for method in ("bounds", "missing"):
+        assert found[method][0]["a"].isna().tolist() == [True, False, True]
+    assert found["bounds"][1].notna().to_numpy().sum() == 1
+    assert found["bounds"][1]["a"][0] == 2.0
+    assert found["missing"][1] is None
+
+
 def test_the_bytes_of_a_step_are_those_of_all_gradients():
     rng = np.random.RandomState(0)
     X = rng.randn(200, 4)

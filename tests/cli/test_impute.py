@@ -173,6 +173,8 @@ def test_bounds_are_left_alone_unless_they_are_to_be_filled(call, tmp_path):
     assert last[1] != ",2"
     call("impute", path, "-o", out, "--fill-censored", "--force")
     assert "<" not in out.read_text()
+    filled = float(out.read_text().splitlines()[-2].partition(",")[0])
+    assert 0 <= filled <= 0.5
 
 
 def test_categories_of_parquet_stay_the_same(call, tmp_path):

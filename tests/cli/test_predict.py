@@ -311,3 +311,37 @@ def test_a_kept_column_may_not_be_named_like_a_prediction(
     assert result.exit_code == 1
     assert f"Got --keep {name}, but a column of that name" in result.stderr
     assert not (tmp_path / out).exists()
+
+
+def test_bounds_in_the_file_are_used(call, tmp_path):
+    rng = np.random.RandomState(0)
+    x = np.exp(rng.randn(200, 2)).round(3)
+    cells = x.astype(str).astype(object)
+    cells[x[:, 0] < 0.6, 0] = "<0.6"
+    cells[x[:, 1] > 3, 1] = "> 3"
+    table = pd.DataFrame(cells, columns=["a", "b"])
+    table["y"] = np.where(x[:, 0] + 0.1 * rng.randn(200) > 0.4, "high", "low")
+    path, model = tmp_path / "t.csv", tmp_path / "model"
+    table.to_csv(path, index=False)
+    result = call("fit", path, "--target", "y", "-o", model, "--max-epochs", 2)
+    assert result.exit_code == 0, result.output
+    assert "known by a bound alone, such as '<0.6': models use the" in result.stderr
+    bounded, missing = tmp_path / "bounded.csv", tmp_path / "missing.csv"
+    result = call("predict", model, path, "-o", bounded)
+    assert result.exit_code == 0, result.output
+    # The same rows with nothing known of these cells have other predictions.
+    incomplete = table.mask(table.isin(["<0.6", "> 3"]))
+    incomplete.to_csv(tmp_path / "i.csv", index=False)
+    call("predict", model, tmp_path / "i.csv", "-o", missing)
+    differ = pd.read_csv(bounded)["probability_low"].ne(
+        pd.read_csv(missing)["probability_low"]
+    )
+    has_bound = incomplete[["a", "b"]].isna().any(axis=1)
+    assert differ[has_bound].mean() > 0.9
+    assert not differ[~has_bound].any()
+    out = tmp_path / "f.csv"
+    options = ("--model", model, "--fill-censored")
+    assert call("impute", path, "-o", out, *options).exit_code == 0
+    filled = pd.read_csv(out)
+    assert (filled.loc[cells[:, 0] == "<0.6", "a"] <= 0.6).all()
+    assert (filled.loc[cells[:, 1] == "> 3", "b"] >= 3).all()

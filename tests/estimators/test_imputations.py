@@ -1,5 +1,6 @@
 """Multiple imputation: draws with the uncertainty of the parameters, and shifts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -255,3 +256,27 @@ def test_a_wrong_shift_is_refused(shift, message):
     model = imputer().fit(X).set_params(shift=shift)
     with pytest.raises(ValueError, match=message):
         model.transform(X)
+
+
+def test_new_rows_are_those_of_the_density_without_a_shift():
+    rng = np.random.RandomState(0)
+    X = rng.randn(300, 2) + 5
+    X[::4, 1] = np.nan
+    imputer = LacunetImputer(random_state=0).fit(X)
+    rows = imputer.sample(2000, missing=False)
+    assert rows.mean(0) == pytest.approx(np.nanmean(X, axis=0), abs=0.15)
+    shifted = imputer.set_params(shift=2.0).sample(2000, missing=False)
+    assert (shifted == rows).all()
+
+
+def test_threads_find_the_same_tables():
+    rng = np.random.RandomState(0)
+    X = rng.randn(80, 2)
+    X[::3, 1] = np.nan
+    alone = LacunetImputer(random_state=0).fit(X).sample_imputations(X, 3)
+    shared = LacunetImputer(random_state=0).fit(X)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: shared.sample_imputations(X, 3), range(3)))
+    for tables in found:
+        for one, other in zip(tables, alone, strict=True):
+            assert one == pytest.approx(other)

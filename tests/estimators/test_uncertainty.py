@@ -1,5 +1,8 @@
 """Standard deviations, quantiles and sets of classes, against truth on made data."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -144,9 +147,8 @@ def test_rows_to_validate_on_are_the_calibration_rows():
     model.fit(X, y, X_val=X_val, y_val=y_val)
     kept = model._calibration
     assert (kept.folds == -1).all()
-    assert model._scale.inverse(kept.targets.numpy())[:, 0] == pytest.approx(
-        y_val, abs=1e-6
-    )
+    targets = model._scale.inverse(kept.targets.numpy())[:, 0]
+    assert np.sort(targets) == pytest.approx(np.sort(y_val), abs=1e-6)
     assert np.isfinite(model.predict_quantiles(X[:3], [0.1, 0.9])).all()
 
 
@@ -200,3 +202,51 @@ def test_at_most_a_thousand_rows_are_kept():
     X, y = made(1500, 11)
     model = LacunetRegressor(n_networks=10, max_epochs=1, random_state=0).fit(X, y)
     assert len(model._calibration.x) == 1000
+
+
+def test_validation_rows_are_kept_in_no_order():
+    X, y = made(200, 12)
+    X_val, y_val = made(1500, 13)
+    model = LacunetRegressor(n_networks=2, max_epochs=2, random_state=0)
+    model.fit(X, y, X_val=X_val[np.argsort(y_val)], y_val=np.sort(y_val))
+    targets = model._scale.inverse(model._calibration.targets.numpy())
+    assert len(targets) == 1000
+    assert targets.mean() == pytest.approx(y_val.mean(), abs=0.3)
+
+
+def test_a_warm_start_on_other_rows_leaves_no_calibration_rows():
+    X, y = made(100, 14)
+    model = LacunetRegressor(n_networks=2, max_epochs=2, warm_start=True)
+    model.set_params(random_state=0).fit(X, y).fit(X, y)
+    assert model._calibration is not None
+    model.fit(X[:90], y[:90])
+    with pytest.raises(LacunetError, match="warm_start to other rows"):
+        model.predict_quantiles(X)
+
+
+def test_a_constant_target_has_no_infinite_quantile():
+    model = LacunetRegressor(n_networks=2, max_epochs=1, random_state=0)
+    model.fit(made(40, 15)[0], np.ones(40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantiles = model.predict_quantiles(made(3, 16)[0], [0.01, 0.99])
+    assert quantiles == pytest.approx(1.0)
+
+
+def test_an_output_without_calibration_targets_is_refused():
+    X, y = made(100, 17)
+    Y = np.column_stack([y, np.full(100, np.nan)])
+    Y[:2, 1] = 0.0, 1.0
+    model = LacunetRegressor(n_networks=2, max_epochs=1, random_state=3).fit(X, Y)
+    kept = model._calibration
+    model._calibration = kept._replace(targets=kept.targets.clone())
+    model._calibration.targets[:, 1] = torch.nan
+    with pytest.raises(LacunetError, match="output without a target"):
+        model.predict_quantiles(X)
+
+
+def test_few_draws_do_not_make_missing_values_certain(model):
+    row = np.array([[np.nan, 0.0, 0.0]])
+    many = model.predict_variances(row).missing
+    few = copy.copy(model).set_params(n_samples=1).predict_variances(row).missing
+    assert few == pytest.approx(many, rel=0.4)

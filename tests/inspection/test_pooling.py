@@ -120,3 +120,18 @@ def test_words_of_other_columns(means, words):
     pooled = tuple(pool([mean, mean + 0.1], [0.04, 0.04]) for mean in means)
     found = ColumnSensitivity("y", 3, 2.0, (0.0, 1.0), pooled)
     assert words in found.describe()
+
+
+def test_sensitivity_finds_columns_by_name():
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame(rng.randn(100, 3) + [0, 5, 50], columns=["a", "b", "c"])
+    table.loc[::3, "a"] = np.nan
+    imputer = LacunetImputer(random_state=0).fit(table)
+    straight = sensitivity(imputer, table, shifts=[0.0])
+    turned = sensitivity(imputer, table[["c", "a", "b"]], shifts=[0.0])
+    assert [each.name for each in turned] == [each.name for each in straight] == ["a"]
+    assert turned[0].pooled[0].estimate == pytest.approx(straight[0].pooled[0].estimate)
+    with pytest.raises(ValueError, match=r"Got shifts=\[\]"):
+        sensitivity(imputer, table, shifts=[])
+    with pytest.raises(TypeError, match="expected a LacunetImputer"):
+        sensitivity(object(), table)

@@ -4,7 +4,7 @@ import pytest
 from own_tables import describe, read
 
 from lacunet.exceptions import TableError
-from lacunet.tables import ReadOptions, _readers, list_notices
+from lacunet.tables import ReadOptions, _readers, list_notices, open_table
 from lacunet.tables._values import spell_booleans
 
 MANY = 30
@@ -117,6 +117,24 @@ def test_bounds_are_kept_with_their_column(tmp_path):
     assert (found.n_missing, found.n_censored) == (4, 3)
     assert found.bounds == ("<0.5", ">100")
     assert "3 values are known by a bound alone" in found.notices[0].text
+
+
+def test_bounds_are_read_beside_the_rows(tmp_path):
+    rows = ["x,y", "<0.5,1", "1.5,a", ">2,", "2,<7"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(rows) + "\n")
+    with open_table(path) as table:
+        whole = table.read_bounds()
+        assert whole["upper"]["x"].tolist()[0] == 0.5
+        assert whole["lower"]["x"].tolist()[2] == 2.0
+        assert [end.notna().sum().sum() for end in whole.values()] == [1, 1]
+        blocks = [each["upper"] for each in table.bounds(3)]
+        pd.testing.assert_frame_equal(
+            pd.concat(blocks, ignore_index=True), whole["upper"]
+        )
+    path.write_text("x,y\n1,2\n")
+    with open_table(path) as table:
+        assert table.read_bounds() == next(iter(table.bounds())) == {}
 
 
 def numbers(rng, code, *, n=200, n_code=20, low=0.0, high=10.0):

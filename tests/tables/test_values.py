@@ -168,6 +168,11 @@ def test_decorated_numbers_are_read(format, texts, values):
 def test_bounds_are_found():
     texts = pa.array(["<0.5", "> 100", "<=7", "≥3", "<x", "0.5", None])
     assert PLAIN.find_censored(texts).tolist() == [True] * 4 + [False] * 3
+    lower, upper = (np.nan_to_num(end, nan=-1) for end in PLAIN.read_bounds(texts))
+    assert lower.tolist() == [-1, 100, -1, 3, -1, -1, -1]
+    assert upper.tolist() == [0.5, -1, 7, -1, -1, -1, -1]
+    german = NumberFormat(",", ".", after=" mg")
+    assert german.read_bounds(pa.array(["<1.234,5 mg"]))[1].tolist() == [1234.5]
     assert NumberFormat(after=" mg").find_censored(
         pa.array(["<5 mg", "<5"])
     ).tolist() == [

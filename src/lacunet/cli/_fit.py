@@ -241,7 +241,13 @@ def _fit_in_memory(
 
     with tables.open_table(table, reading) as file:
         tables.check_known([target], file.names, "--target")
-        parts = evaluation.split_target(file.read(), target, task)
+        rows, bounds = file.read(), file.read_bounds()
+        parts = evaluation.split_target(rows, target, task)
+        known = rows[target].notna().to_numpy()
+        bounds = {
+            name: end.drop(columns=[target])[known].reset_index(drop=True)
+            for name, end in bounds.items()
+        }
         sizes = file.n_rows, len(parts.X_unlabelled)
         facts = evaluation.TableFacts(file.short_name, target, *sizes, file.columns)
         notices = file.list_notices()
@@ -262,6 +268,7 @@ def _fit_in_memory(
         random_state=seed,
         on_step=terminal.note_step,
         checkpoint=checkpoint,
+        **bounds,
     )
     model = found.model
     again = None if checkpoint is None else Path(f"{checkpoint}.refit")
@@ -274,7 +281,11 @@ def _fit_in_memory(
     if refit:
         terminal.note(f"Training on all {len(parts.y):,} rows.")
         model = estimator.fit(
-            parts.X, parts.y, X_unlabelled=parts.X_unlabelled, checkpoint=again
+            parts.X,
+            parts.y,
+            X_unlabelled=parts.X_unlabelled,
+            checkpoint=again,
+            **bounds,
         )
         found = replace(found, refit_cut=model.timed_out_)
     training = tables.summarize_columns(parts.X, tables.Schema.of_model(model))

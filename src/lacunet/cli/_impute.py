@@ -33,7 +33,7 @@ _MOST_ROWS = 100_000  # that an imputer is fitted to
 @option(
     "--fill-censored",
     bool,
-    "Fill values that are known by a bound alone, such as <0.5, too.",
+    "Fill values that are known by a bound alone, such as <0.5, too: inside of it.",
 )
 @option(
     "--sensitivity",
@@ -62,8 +62,8 @@ def impute(
     the table itself, or that of --model. Cells that have a value are written back as
     they stand in the file, with its separator, decimal mark and encoding; integers stay
     integers. So do cells that are no numbers in a column of numbers, and bounds such as
-    <0.5. Text is written as CSV, all else as the name of the output asks for; - is
-    standard input or output.
+    <0.5, which the model takes into account. Text is written as CSV, all else as the
+    name of the output asks for; - is standard input or output.
 
     With --sensitivity nothing is filled. Instead, the mean of each column of numbers is
     pooled over completed tables (20, or as many as --draws) as if its missing values
@@ -112,10 +112,10 @@ def impute(
                     found = [name for name in names if name in incomplete]
                     terminal.warn_names(f"left as it is, as the model {reason}", found)
 
-        def fill(rows: "pd.DataFrame") -> Any:
+        def fill(rows: "pd.DataFrame", **bounds: "pd.DataFrame") -> Any:
             if draws is None:
-                return [fitted.impute(rows)]
-            return fitted.sample_imputations(rows, draws)
+                return [fitted.impute(rows, **bounds)]
+            return fitted.sample_imputations(rows, draws, **bounds)
 
         count = tables.write_draws(
             file,
@@ -125,6 +125,7 @@ def impute(
             advance=terminal.count_rows("filled", output),
             format=format,
             fill_censored=fill_censored,
+            use_bounds=True,
         )
     for name, categories in count.unseen.items():
         if categories:
@@ -241,10 +242,12 @@ def _fit(terminal: Terminal, file: "TableFile", random_state: Any) -> Any:
     from lacunet import LacunetImputer
 
     terminal.note(*file.list_notices(), f"Fitting a mixture to {file.short_name}.")
-    rows = file.read(_MOST_ROWS)
+    rows, bounds = file.read(_MOST_ROWS), file.read_bounds(_MOST_ROWS)
     empty = [column.name for column in file.columns if column.kind == "empty"]
     terminal.warn_names("left as it is, as no row has a value", empty)
     if len(empty) == len(file.columns):
         msg = f"Got {file.name} without a single value, but expected some."
         raise click.ClickException(msg)
-    return LacunetImputer(random_state=random_state).fit(rows.drop(columns=empty))
+    ends = {name: end.drop(columns=empty) for name, end in bounds.items()}
+    imputer = LacunetImputer(random_state=random_state)
+    return imputer.fit(rows.drop(columns=empty), **ends)

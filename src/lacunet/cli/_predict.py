@@ -165,8 +165,9 @@ def predict(
             how: Any = tables.predict_rows
             if interval is not None:
                 how = functools.partial(_predict_interval, interval)
+            bounds = file.bounds(BLOCK, schema=schema)
             frames: Iterable[pd.DataFrame] = tables.predict_blocks(
-                fitted, blocks(), predict=how
+                fitted, blocks(), bounds=bounds, predict=how
             )
             if keep:
                 typed = format.kind == "parquet"
@@ -191,12 +192,12 @@ def _load(path: str) -> Any:
 
 
 def _predict_interval(
-    coverage: float, model: Any, rows: "pd.DataFrame"
+    coverage: float, model: Any, rows: "pd.DataFrame", **bounds: "pd.DataFrame"
 ) -> "pd.DataFrame":
     """Return predictions with intervals, or with sets of classes."""
     from lacunet import inspection, tables
 
-    frame = tables.predict_rows(model, rows)
+    frame = tables.predict_rows(model, rows, **bounds)
     if not hasattr(model, "classes_"):
         ends = inspection.prediction_interval(model, rows, coverage)
         for name, numbers in ends._asdict().items():

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lacunet.density._parameters import row_size
 from lacunet.functional import (
+    BoundedConditional,
     Cells,
     Components,
     DiagComponents,
@@ -110,10 +111,23 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
     """Split rows into blocks whose intermediate results fit in memory.
 
     With full covariances a pattern costs about the square of its number of missing
-    cells: rows with as many come together, and those of one pattern.
+    cells: rows with as many come together, and those of one pattern. Rows with bounded
+    cells have blocks of their own.
     """
+    most = 0  # bounded cells of a row
+    if cells.lower is not None:
+        bounded = cells.bounded.any(1)
+        if not bool(bounded.all()):
+            free = Cells(*(tensor[~bounded] for tensor in cells[:3]))
+            some = cells.map(lambda tensor: tensor[bounded])
+            return [
+                *split_blocks(estimator, free, n_numeric),
+                *split_blocks(estimator, some, n_numeric),
+            ]
+        most = int(cells.bounded.sum(1).max())
     n_rows, n_features = cells.values.shape
     row_cost = torch.full((n_rows,), row_size(estimator, n_numeric) + n_features)
+    row_cost += (2 + most) * estimator.n_components * n_features if most else 0
     order = torch.arange(n_rows)
     if estimator.covariance_type == "full":
         patterns = find_patterns(cells.observed[:, :n_numeric])
@@ -130,7 +144,8 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
     counts = torch.unique_consecutive(block, return_counts=True)[1].tolist()
     if len(counts) == 1:
         return [cells]
-    return [Cells(*(t[rows] for t in cells)) for rows in order.split(counts)]
+    parts = order.split(counts)
+    return [cells.map(partial(torch.index_select, dim=0, index=i)) for i in parts]
 
 
 def best_of_starts(
@@ -320,17 +335,44 @@ class DiagStatistics(NamedTuple):
 class DiagStep(Step[DiagComponents]):
     """Diagonal covariances."""
 
-    def prepare(self, cells: Cells) -> WideCells:
+    def prepare(self, cells: Cells) -> WideCells | Cells:
         """Take the squares, and see whether anything is missing at all."""
+        if cells.lower is not None:
+            return cells
         return widen(cells)._replace(complete=bool(cells.observed.all()))
 
-    def expect(self, data: WideCells, components: DiagComponents) -> Expectation:
+    def expect(
+        self, data: WideCells | Cells, components: DiagComponents
+    ) -> Expectation:
         """Weigh the observed cells."""
+        if isinstance(data, Cells):
+            return self._expect_bounded(data, components)
         log_weights, means, variances = components
         total, responsibilities = normalise(
             log_weights + diag_log_likelihood(data, means, variances)
         )
         statistics = diag_statistics(data, responsibilities, means, variances)
+        return Expectation(total, responsibilities, statistics)
+
+    def _expect_bounded(self, data: Cells, components: DiagComponents) -> Expectation:
+        """Count bounded cells by the moments of truncated normals."""
+        log_weights, means, variances = components
+        wide = widen(data)
+        mixture = _condition_bounded(components, data)
+        given = diag_log_likelihood(wide, means, variances) + mixture.evidence
+        total, responsibilities = normalise(log_weights + given)
+        mass, present, first, second = diag_statistics(
+            wide, responsibilities, means, variances
+        )
+        bounded = data.bounded.to(means.dtype)
+        squares = mixture.moves.square() + mixture.component_variances()
+        squares *= bounded[:, None]
+        statistics = DiagStatistics(
+            mass,
+            present + responsibilities.T @ bounded,
+            first + torch.einsum("bk,bkd->kd", responsibilities, mixture.moves),
+            second + torch.einsum("bk,bkd->kd", responsibilities, squares),
+        )
         return Expectation(total, responsibilities, statistics)
 
     def maximise(
@@ -381,6 +423,15 @@ def diag_statistics(
     )
 
 
+def _condition_bounded(components: Any, cells: Cells) -> BoundedConditional:
+    """Return the conditional mixture of rows that have bounded cells each."""
+    # Not by weights of each row, which the caller has: they do not change the moments.
+    one = components._replace(log_weights=components.means.new_zeros(()))
+    mixture = one.condition(cells, torch.zeros((), dtype=torch.float64))
+    assert isinstance(mixture, BoundedConditional)
+    return mixture
+
+
 class FactorStatistics(NamedTuple):
     """The same for the regression of every column on the factors and a constant."""
 
@@ -405,20 +456,43 @@ class FactorStep(Step[FactorComponents]):
             loadings=components.loadings,
             noise=components.variances,
         )
+        mixture = None
+        if data.lower is not None:
+            mixture = _condition_bounded(components, data)
+            log_likelihood = log_likelihood + mixture.evidence
         total, responsibilities = normalise(components.log_weights + log_likelihood)
         mean = posterior.mean.permute(2, 1, 0)  # (rows, components, rank)
+        n_features = data.values.shape[1]
+        if mixture is not None:
+            mean = mean + mixture.moves[..., n_features:]
         factor = torch.cat((mean, torch.ones_like(mean[..., :1])), -1)
         root = posterior.root.movedim((2, 3), (1, 0))  # (patterns, components, l, l)
         square = factor[..., None] * factor[..., None, :]
         square[..., :-1, :-1] += patterns.expand(root.mT @ root)
+        if mixture is not None:
+            square[..., :-1, :-1] += mixture.covariance_of_factors()
         square *= responsibilities[..., None, None]
         factor *= responsibilities[..., None]
+        present = wide.present
+        cross = torch.einsum("bd,bkl->kdl", wide.values, factor)
+        second = responsibilities.T @ wide.squares
+        if mixture is not None:  # bounded cells count by their moments
+            bounded = data.bounded.to(present.dtype)
+            present = present + bounded
+            means = mixture.component_means() * bounded[:, None]
+            cross += torch.einsum("bkd,bkl->kdl", means, factor)
+            with_factors = mixture.covariance_with_factors() * bounded[:, None, :, None]
+            cross[..., :-1] += torch.einsum(
+                "bk,bkdl->kdl", responsibilities, with_factors
+            )
+            squares = means.square() + mixture.component_variances() * bounded[:, None]
+            second = second + torch.einsum("bk,bkd->kd", responsibilities, squares)
         statistics = FactorStatistics(
             responsibilities.sum(0),
             square.sum(0),
-            torch.einsum("bd,bklm->kdlm", wide.present, square),
-            torch.einsum("bd,bkl->kdl", wide.values, factor),
-            responsibilities.T @ wide.squares,
+            torch.einsum("bd,bklm->kdlm", present, square),
+            cross,
+            second,
         )
         return Expectation(total, responsibilities, statistics)
 
@@ -478,17 +552,24 @@ class FullStep(Step[FullComponents]):
 
     def expect(self, data: Cells, components: FullComponents) -> Expectation:
         """Fill the missing cells in under each component, with their covariance."""
-        mixture = components.condition(data, torch.zeros((), dtype=torch.float64))
-        total, responsibilities = normalise(
-            components.log_weights + mixture.posterior.log_likelihood
-        )
+        mixture: Any
+        if data.lower is None:
+            mixture = components.condition(data, torch.zeros((), dtype=torch.float64))
+            base, log_likelihood = mixture, mixture.posterior.log_likelihood
+        else:
+            mixture = _condition_bounded(components, data)
+            base = mixture.base
+            log_likelihood = base.posterior.log_likelihood + mixture.evidence
+        total, responsibilities = normalise(components.log_weights + log_likelihood)
         filled = torch.where(
             data.observed[:, None], data.values[:, None], mixture.component_means()
         ).transpose(0, 1)  # (components, rows, features)
         gaps = filled.sub_(components.means[:, None])
         weighted = gaps * responsibilities.T[..., None]
         second = weighted.mT @ gaps
-        second += mixture.missing_second_moments(responsibilities)
+        second += base.missing_second_moments(responsibilities)
+        if base is not mixture:
+            second += mixture.second_moments(responsibilities)
         missing = responsibilities.T @ data.missing
         statistics = FullStatistics(
             responsibilities.sum(0), missing, weighted.sum(1), second

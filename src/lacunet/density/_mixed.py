@@ -303,8 +303,14 @@ class MixedMixtureDensity(MixtureDensity):
             self.log_level_gamma.requires_grad_("gamma" in chosen)
         return self
 
-    def _split(self, x: Tensor, components: Components) -> Cells:
-        cells = super()._split(x, components)
+    def _split(
+        self,
+        x: Tensor,
+        components: Components,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> Cells:
+        cells = super()._split(x, components, lower, upper)
         check_levels(x, self.gaussian.n_features, self.sizes)
         return cells
 

@@ -27,8 +27,10 @@ from lacunet.density._em import (
 from lacunet.density._incomplete import IncompleteGaussianMixture
 from lacunet.density._parameters import check_parameters
 from lacunet.density._start import (
+    at_bounds,
     column_means,
     gaussian_starts,
+    read_bounds,
     relative_to,
     standardise,
     warn_of_empty,
@@ -38,6 +40,8 @@ from lacunet.functional import (
     Cells,
     GaussianComponents,
     MixedComponents,
+    Restriction,
+    find_restrictions,
     group_starts,
     split_at,
     split_cells,
@@ -54,6 +58,8 @@ def fit_mixed(
     X: Any,
     sizes: Sequence[int],
     *,
+    lower: Any = None,
+    upper: Any = None,
     stop: Stop | None = None,
 ) -> EMResult[MixedComponents]:
     """Fit a mixture over numeric and categorical columns by EM to the observed cells.
@@ -68,6 +74,9 @@ def fit_mixed(
         missing value; a missing category is NaN in its whole group.
     sizes : sequence of int
         Number of levels of each categorical column.
+    lower, upper : array-like of shape (rows, columns), optional
+        Bounds of missing cells, NaN or infinite where there is none. In the columns of
+        a category an upper bound of 0 rules a level out.
     stop : callable, optional
         Called with the mean log likelihood of a row after each iteration, to show
         progress, or to end EM there by returning True.
@@ -117,12 +126,13 @@ def fit_mixed(
     warn_of_empty(numeric)
     warn_of_empty(levels[:, group_starts(sizes)], "categories", "equal probabilities")
     shift = column_means(numeric)
+    bounds = read_bounds(mixture, X, np.pad(shift, (0, sum(sizes))), lower, upper)
     numeric = relative_to(numeric, shift, mixture.strategy)
     if mixture.strategy == "mean":
         levels = _fill_levels(levels, sizes)
     step = MixedStep(STEPS[mixture.covariance_type], n_numeric, sizes)
     with torch.no_grad(), torch.device("cpu"):
-        cells = split_cells(torch.from_numpy(np.hstack([numeric, levels])))
+        cells = split_cells(torch.from_numpy(np.hstack([numeric, levels])), *bounds)
         blocks = split_blocks(mixture, cells, n_numeric)
         starts = _starts(mixture, step, cells, blocks, shift)
         result = best_of_starts(mixture, step, blocks, starts, stop)
@@ -232,22 +242,35 @@ class MixedStep(Step[MixedComponents]):
         self.n_numeric = n_numeric
         self.sizes = sizes
 
-    def prepare(self, cells: Cells) -> tuple[Any, Tensor]:
+    def prepare(self, cells: Cells) -> tuple[Any, Tensor, list[Restriction]]:
         """Prepare the numbers, and keep the levels: one-hot, 0 where missing."""
         numeric, levels = split_at(cells, self.n_numeric)
-        return self.gaussian.prepare(numeric), levels.values
+        if not bool(numeric.bounded.any()):
+            numeric = Cells(*numeric[:3])
+        restrictions = find_restrictions(levels, self.sizes)
+        return self.gaussian.prepare(numeric), levels.values, restrictions
 
     def expect(
-        self, data: tuple[Any, Tensor], components: MixedComponents
+        self,
+        data: tuple[Any, Tensor, list[Restriction]],
+        components: MixedComponents,
     ) -> Expectation:
         """Weigh the numbers, with the levels as each row's own prior."""
-        numeric, levels = data
+        numeric, levels, restrictions = data
         evidence = levels @ components.log_probabilities.T
+        restricted = components.restrict(restrictions, levels.new_zeros(()))
+        for group in restricted:
+            evidence.index_add_(0, group.rows, group.evidence[group.of_row])
         prior = components.gaussian._replace(
             log_weights=components.log_weights + evidence
         )
         given = self.gaussian.expect(numeric, prior)
         counts = given.responsibilities.T @ levels
+        for group in restricted:  # by the chances of levels that are possible
+            mass = torch.zeros_like(group.evidence)
+            mass.index_add_(0, group.of_row, given.responsibilities[group.rows])
+            here = slice(group.start, group.start + group.chances.shape[-1])
+            counts[:, here] += (mass[..., None] * group.chances).sum(0)
         return given._replace(statistics=MixedStatistics(given.statistics, counts))
 
     def maximise(
@@ -308,6 +331,7 @@ def _starts(
     blocks: list[Cells],
     shift: np.ndarray,
 ) -> Iterator[MixedComponents]:
+    cells = at_bounds(cells, step.n_numeric)
     scaled = standardise(widen(cells), step.sizes)
     numeric, levels = split_at(cells, step.n_numeric)
     random_state = check_random_state(mixture.random_state)

@@ -51,7 +51,14 @@ class MixtureDensity(nn.Module, ABC):
     def components(self) -> Components:
         """The record that the functions of ``lacunet.functional`` take."""
 
-    def condition(self, x: Tensor, mask: Tensor | None = None) -> ConditionalMixture:
+    def condition(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> ConditionalMixture:
         """Compute F_S of every row of ``x``, see :func:`lacunet.functional.condition`.
 
         Parameters
@@ -60,16 +67,20 @@ class MixtureDensity(nn.Module, ABC):
             NaN marks a missing value.
         mask : Tensor of bool of shape (batch, n_features), optional
             False marks a value that is missing too, whatever stands in ``x``.
+        lower, upper : Tensor of shape (batch, n_features), optional
+            Bounds of missing cells, NaN or infinite where there is none.
 
         Returns
         -------
         ConditionalMixture
         """
         components = self.components
-        cells = self._split(hide(x, mask), components)
+        cells = self._split(hide(x, mask), components, lower, upper)
         return components.condition(cells, self.gamma)
 
-    def log_prob(self, x: Tensor) -> Tensor:
+    def log_prob(
+        self, x: Tensor, lower: Tensor | None = None, upper: Tensor | None = None
+    ) -> Tensor:
         """Compute the log density of each row's observed cells, without gamma.
 
         Add ``-density.log_prob(x).mean()`` to a loss to keep it a density of the data.
@@ -78,23 +89,32 @@ class MixtureDensity(nn.Module, ABC):
         ----------
         x : Tensor of shape (batch, n_features)
             NaN marks a missing value. A row with nothing observed has log density 0.
+        lower, upper : Tensor of shape (batch, n_features), optional
+            Bounds of missing cells, NaN or infinite where there is none: the log
+            probability of values between them is added.
 
         Returns
         -------
         Tensor of shape (batch,)
         """
         components = self.components
-        cells = self._split(x, components)
+        cells = self._split(x, components, lower, upper)
         given = components.log_likelihood(cells, x.new_zeros(()))
         return (components.log_weights + given).logsumexp(-1).to(x.dtype)
 
     forward = log_prob
 
-    def _split(self, x: Tensor, components: Components) -> Cells:
+    def _split(
+        self,
+        x: Tensor,
+        components: Components,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> Cells:
         """Check the batch and take it apart."""
         check_rows(x, self.n_features)
         check_same_dtype(x, components.log_weights)
-        return split_cells(x)
+        return split_cells(x, lower, upper)
 
 
 def chosen_parts(

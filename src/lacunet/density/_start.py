@@ -13,6 +13,7 @@ from lacunet.density._em import diag_statistics, log_fractions, normalise
 from lacunet.density._parameters import effective_rank, override_start
 from lacunet.exceptions import warn_user
 from lacunet.functional import (
+    Cells,
     DiagComponents,
     FactorComponents,
     FullComponents,
@@ -58,6 +59,46 @@ def relative_to(X: np.ndarray, shift: np.ndarray, strategy: str) -> np.ndarray:
     """Return the table relative to its column means; "mean" fills what is missing."""
     relative: np.ndarray = X - shift
     return np.where(np.isnan(X), 0.0, relative) if strategy == "mean" else relative
+
+
+def read_bounds(
+    mixture: Any, X: np.ndarray, shift: np.ndarray, lower: Any, upper: Any
+) -> list[Tensor | None]:
+    """Return bounds relative to column means, checked against the cells of ``X``."""
+    if lower is None and upper is None:
+        return [None, None]
+    if mixture.strategy == "mean":
+        msg = (
+            "Got strategy='mean' and bounds, but expected strategy='em' with bounds: "
+            "means would fill cells from outside of them."
+        )
+        raise ValueError(msg)
+    bounds: list[Tensor | None] = []
+    for name, end in (("lower", lower), ("upper", upper)):
+        found = None if end is None else np.asarray(end, dtype=np.float64)
+        if found is not None and found.shape != X.shape:
+            msg = (
+                f"Got {name} of shape {found.shape}, but expected {X.shape}, a bound "
+                f"for each cell of X: NaN where there is none."
+            )
+            raise ValueError(msg)
+        bounds.append(None if found is None else torch.from_numpy(found - shift))
+    return bounds
+
+
+def at_bounds(cells: Cells, n_numeric: int) -> Cells:
+    """Return cells with bounded numbers observed, at the bound nearest to the mean.
+
+    EM starts from them: the numbers, which come first, are relative to column means.
+    """
+    if cells.lower is None or cells.upper is None:
+        return cells
+    bounded = cells.bounded
+    bounded[:, n_numeric:] = False
+    nearest = torch.zeros_like(cells.values).maximum(cells.lower).minimum(cells.upper)
+    values = torch.where(bounded, nearest, cells.values)
+    missing = cells.missing.masked_fill(bounded, 0.0)
+    return Cells(values, cells.observed | bounded, missing)
 
 
 def standardise(cells: WideCells, sizes: tuple[int, ...] = ()) -> WideCells:

@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from torch import Tensor
 
 from lacunet.estimators._base import NetworkEstimator, Problem, Validation
-from lacunet.estimators._checks import read_table
+from lacunet.estimators._checks import read_bounds, read_table
 from lacunet.estimators._encoding import Method
 from lacunet.estimators._fit import RECONSTRUCTION
 from lacunet.estimators._saving import AnyPath, check_agreement
@@ -165,6 +165,8 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         X: Any,
         y: Any = None,
         *,
+        lower: Any = None,
+        upper: Any = None,
         X_val: Any = None,
         checkpoint: AnyPath | None = None,
     ) -> Self:
@@ -176,6 +178,12 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
             Numbers, categories and dates, with missing values.
         y : Ignored
             Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
         X_val : array-like or frame, default=None
             Validation rows, instead of a fraction of ``X``.
         checkpoint : str or PathLike, default=None
@@ -192,7 +200,12 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         problem = Problem(None, np.ones(len(table)), RECONSTRUCTION, None)
         valid = None if X_val is None else Validation(X_val, None)
         return self._fit_networks(
-            table, problem, began=began, valid=valid, checkpoint=checkpoint
+            table,
+            problem,
+            began=began,
+            bounds=read_bounds(self, table, lower, upper),
+            valid=valid,
+            checkpoint=checkpoint,
         )
 
     def _check_image(self, n_columns: int) -> None:
@@ -208,21 +221,54 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         self._check_image(len(summary.columns))
         return TargetCode(), Problem(None, np.ones(0), RECONSTRUCTION, None)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, lower: Any = None, upper: Any = None) -> Any:
         """Fill missing values with their reconstruction.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; what is filled in lies between.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        table, x = self._read(X)
-        return self._restore(self._map_blocks(self.module_, x), table)
+        table, x = self._read(X, lower, upper)
+        bounds = self._place_bounds(table, lower, upper)
+        return self._restore(self._map_blocks(self.module_, x), table, bounds)
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        **fit_params: Any,
+    ) -> Any:
+        """Fit, then fill the missing values of the same table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : Ignored
+            Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged.
+        """
+        self.fit(X, y, lower=lower, upper=upper, **fit_params)
+        return self.transform(X, lower=lower, upper=upper)
 
     def reconstruct(self, X: Any) -> np.ndarray:
         """Return the reconstruction of all cells, the observed ones too.

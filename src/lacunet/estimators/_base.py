@@ -28,12 +28,14 @@ from lacunet.estimators._checks import (
     check_parameters,
     check_prediction_parameters,
     find_device,
+    read_bounds,
     read_table,
 )
-from lacunet.estimators._densities import Watch
+from lacunet.estimators._densities import Watch, split_bounds
 from lacunet.estimators._encoding import (
     FOR_NETWORKS,
     FOR_TABLES,
+    Bounds,
     InputEncoder,
     TableEncoder,
     choose_marked,
@@ -85,7 +87,7 @@ from lacunet.estimators._views import (
     find_grid,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import MixedComponents
+from lacunet.functional import ConditionalMixture, MixedComponents
 from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
@@ -143,25 +145,30 @@ class DensityEstimator(CheckedEstimator):
         )
         return summary, encoder
 
-    def impute(self, X: Any) -> Any:
+    def impute(self, X: Any, *, lower: Any = None, upper: Any = None) -> Any:
         """Fill missing values with conditional means, categories with their mode.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; what is filled in lies between.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        table, x = self._read(X, farthest=FOR_TABLES)
+        table, x = self._read(X, lower, upper, farthest=FOR_TABLES)
         with torch.inference_mode():
             blocks = [self._fill(block) for block in self._blocks(x)]
-        return self._restore(torch.cat(blocks), table)
+        bounds = self._place_bounds(table, lower, upper)
+        return self._restore(torch.cat(blocks), table, bounds)
 
-    def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
+    def sample_imputations(
+        self, X: Any, n: int = 5, *, lower: Any = None, upper: Any = None
+    ) -> list[Any]:
         """Fill missing values ``n`` times with draws from their conditional density.
 
         All tables are drawn with the same parameters, without the uncertainty of the
@@ -174,6 +181,8 @@ class DensityEstimator(CheckedEstimator):
             A table with the columns of training, and missing values.
         n : int, default=5
             Number of completed tables.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; draws lie between them.
 
         Returns
         -------
@@ -181,8 +190,14 @@ class DensityEstimator(CheckedEstimator):
             Of the type of ``X``. Observed cells are unchanged in each.
         """
         check_positive_int(n, "n")
-        table, x = self._read(X, farthest=FOR_TABLES)
-        return self._draw_tables(x, table, n, self._make_generator(x.device))
+        table, x = self._read(X, lower, upper, farthest=FOR_TABLES)
+        bounds = self._place_bounds(table, lower, upper)
+        return self._draw_tables(x, table, n, self._make_generator(x.device), bounds)
+
+    def _draw_new(self, x: Tensor, table: Any, generator: torch.Generator) -> Any:
+        """Fill a table without a value by draws."""
+        (cells,) = self._draw_tables(x, table, 1, generator)
+        return cells
 
     def _make_generator(self, device: torch.device) -> torch.Generator:
         generator = torch_generator(check_random_state(self.random_state))
@@ -191,12 +206,17 @@ class DensityEstimator(CheckedEstimator):
         return torch.Generator(device).manual_seed(generator.initial_seed())
 
     def _draw_tables(
-        self, x: Tensor, table: Any, n: int, generator: torch.Generator
+        self,
+        x: Tensor,
+        table: Any,
+        n: int,
+        generator: torch.Generator,
+        bounds: Bounds | None = None,
     ) -> list[Any]:
         """Fill the missing cells of a table ``n`` times with draws."""
         with torch.inference_mode():
             blocks = [self._draw(block, n, generator) for block in self._blocks(x, n)]
-        return [self._restore(draw, table) for draw in torch.cat(blocks, 1)]
+        return [self._restore(draw, table, bounds) for draw in torch.cat(blocks, 1)]
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row's observed cells under the density.
@@ -286,7 +306,7 @@ class DensityEstimator(CheckedEstimator):
             encoded = self._inputs.mark(encoded[:, : self._inputs.table.width], removed)
         x = to_tensor(encoded, next(self.density_.parameters()).device)
         nothing = np.full(removed.shape, None, dtype=object)
-        (cells,) = self._draw_tables(x, nothing, 1, self._make_generator(x.device))
+        cells = self._draw_new(x, nothing, self._make_generator(x.device))
         cells[removed] = None
         if form is not None and form.backend is not None:
             return form.make_frame(cells, [str(column.name) for column in columns])
@@ -399,15 +419,28 @@ class DensityEstimator(CheckedEstimator):
         (shape,) = self._shapes(content)
         self.density_ = shape.build_density().requires_grad_(False)
 
-    def _read(self, X: Any, *, farthest: float = FOR_NETWORKS) -> tuple[Any, Tensor]:
-        """Return the table as it is, and encoded on the device."""
+    def _read(
+        self,
+        X: Any,
+        lower: Any = None,
+        upper: Any = None,
+        *,
+        farthest: float = FOR_NETWORKS,
+    ) -> tuple[Any, Tensor]:
+        """Return the table as it is, and encoded on the device, with bounds behind."""
         check_is_fitted(self)
         check_prediction_parameters(self)
         table = read_table(self, X, reset=False)
-        encoded = self._inputs.transform(table, farthest=farthest)
+        bounds = self._place_bounds(table, lower, upper)
+        encoded = self._inputs.transform(table, bounds, farthest=farthest)
         if self.on_unseen_missing != "use":
             self._warn_unseen_missing(encoded)
         return table, to_tensor(encoded, next(self.density_.parameters()).device)
+
+    def _place_bounds(self, table: Any, lower: Any, upper: Any) -> Bounds | None:
+        """Return the bounds of numbers that are missing in a table, if there are."""
+        bounds = read_bounds(self, table, lower, upper)
+        return self._inputs.table.place_bounds(table, bounds)
 
     def _warn_unseen_missing(self, encoded: np.ndarray) -> None:
         names = self._inputs.table.unseen_missing(encoded)
@@ -437,7 +470,12 @@ class DensityEstimator(CheckedEstimator):
 
     def _fill(self, x: Tensor) -> Tensor:
         """Fill missing values of the encoded table with their mean."""
-        return self.density_.condition(x).mean()
+        return self._condition(x).mean()
+
+    def _condition(self, x: Tensor) -> ConditionalMixture:
+        """Return what missing values may be, given the rest of the encoded rows."""
+        rows, lower, upper = split_bounds(x, len(self._inputs.sources))
+        return self.density_.condition(rows, lower=lower, upper=upper)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         """Return the log-likelihood of encoded rows in double precision, on the CPU."""
@@ -446,12 +484,22 @@ class DensityEstimator(CheckedEstimator):
 
     def _draw(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Fill missing values of the encoded table with draws: (n, batch, width)."""
-        return self.density_.condition(x).sample(n, generator)
+        return self._condition(x).sample(n, generator)
 
-    def _restore(self, filled: Tensor, table: Any) -> Any:
+    def _restore(self, filled: Tensor, table: Any, bounds: Bounds | None = None) -> Any:
         encoder = self._inputs.table
         encoded = filled[:, : encoder.width].cpu().double().numpy()
-        return encoder.restore(encoded, table)
+
+        def adjust(numbers: np.ndarray) -> np.ndarray:
+            return self._adjust(numbers, bounds)
+
+        return encoder.restore(encoded, table, adjust)
+
+    def _adjust(self, numbers: np.ndarray, bounds: Bounds | None) -> np.ndarray:
+        """Return filled numbers as the table shall have them: inside their bounds."""
+        if bounds is None:
+            return numbers
+        return np.asarray(np.fmin(np.fmax(numbers, bounds.lower), bounds.upper))
 
 
 class Problem(NamedTuple):
@@ -522,13 +570,19 @@ class NetworkEstimator(DensityEstimator):
         problem: Problem,
         *,
         began: float,
+        bounds: Bounds | None = None,
         valid: Validation | None = None,
         X_unlabelled: Any = None,
         checkpoint: AnyPath | None = None,
     ) -> Self:
         store = None if checkpoint is None else CheckpointFile(checkpoint)
-        samples = self._encode_training(table, problem)
+        samples = self._encode_training(table, problem, bounds)
         unlabelled = self._encode_unlabelled(X_unlabelled)
+        n_more = samples.x.shape[1] - unlabelled.shape[1]
+        if n_more:  # these have no bounds
+            unlabelled = np.pad(
+                unlabelled, ((0, 0), (0, n_more)), constant_values=np.nan
+            )
         if problem.targets is not None and problem.targets.dtype.kind == "f":
             bare = np.isnan(samples.targets).all(1)
             unlabelled = np.concatenate([unlabelled, samples.x[bare]])
@@ -577,11 +631,16 @@ class NetworkEstimator(DensityEstimator):
         self.timed_out_ = limit is not None and took >= limit
         self.module_ = module
         self.density_ = next(iter(module)).density
-        self._keep_rows(samples, folds, validation)
+        self._keep_rows(samples, folds, validation, warm=warm)
         return self
 
     def _keep_rows(
-        self, samples: Samples, folds: Folds, valid: Samples | None = None
+        self,
+        samples: Samples,
+        folds: Folds,
+        valid: Samples | None = None,
+        *,
+        warm: bool = False,
     ) -> None:
         """Keep some rows with the fitted model."""
 
@@ -673,28 +732,36 @@ class NetworkEstimator(DensityEstimator):
     def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
         """Return how targets are encoded, and the problem, without its rows."""
 
-    def _encode_training(self, table: Any, problem: Problem) -> Samples:
+    def _encode_training(
+        self, table: Any, problem: Problem, bounds: Bounds | None = None
+    ) -> Samples:
         """Fit the encoder, and return the rows in canonical order."""
         index, weights = repeat_rows(problem.weights, problem.factors)
         if len(index) != len(problem.weights) or not (np.diff(index) == 1).all():
             table = _safe_indexing(table, index)
+            if bounds is not None:
+                bounds = Bounds(bounds.lower[index], bounds.upper[index])
         targets = None if problem.targets is None else problem.targets[index]
         if self._is_warm:
-            x = self._inputs.transform(table)
+            placed = self._inputs.table.place_bounds(table, bounds)
+            x = self._inputs.transform(table, placed)
         else:
             encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
-            encoded = encoder.fit_transform(table)
+            encoded = encoder.fit_transform(table, bounds)
             known = encoded if targets is None else targets
             whole = known.dtype.kind == "i"
             indicator = self._training_parameters()["indicator"]
-            marked = choose_marked(indicator, encoder, encoded, known, classes=whole)
+            placed = encoder.place_bounds(table, bounds)
+            marked = choose_marked(
+                indicator, encoder, encoded, known, classes=whole, bounds=placed
+            )
             self._inputs = InputEncoder(encoder, marked)
-            x = self._inputs.add_marks(encoded)
+            x = self._inputs.add_bounds(self._inputs.add_marks(encoded), placed)
             self._most_missing = 0
         missing = np.isnan(x[:, self._inputs.table.starts])
         self._form = TableForm.of(missing, table)
         self._most_missing = max(self._most_missing, int(missing.sum(1).max()))
-        targets = x if targets is None else targets
+        targets = x[:, : len(self._inputs.sources)] if targets is None else targets
         # In single precision: weights on another scale differ by rounding.
         order = canonical_order(x, targets, weights.astype(np.float32))
         return Samples(x, targets, weights)[order]
@@ -730,7 +797,7 @@ class NetworkEstimator(DensityEstimator):
             self._inputs.sources,
             self._fitted_body
             if self._is_warm
-            else self._body(problem.out_features or samples.x.shape[1]),
+            else self._body(problem.out_features or len(self._inputs.sources)),
             problem.criterion,
             find_device(self.device),
             seed,

@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._columns import as_table
-from lacunet.estimators._encoding import METHODS
+from lacunet.estimators._encoding import METHODS, Bounds
 from lacunet.exceptions import warn_user
 from lacunet.missingness import find_observed
 
@@ -255,6 +255,42 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if absent and missing_columns == "raise":
             error.add_note("Set missing_columns='use' to count them as missing.")
         raise
+
+
+def read_bounds(
+    estimator: BaseEstimator, table: Any, lower: Any, upper: Any
+) -> Bounds | None:
+    """Return bounds of the cells of a table, as arrays of its shape; None if none."""
+    if lower is None and upper is None:
+        return None
+    ends = []
+    for name, given, none in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
+        if given is None:
+            ends.append(np.full(table.shape, np.nan))
+            continue
+        frame = given if type(given) is np.ndarray else as_table(given)
+        if not isinstance(frame, np.ndarray):  # columns are found by name
+            frame = as_table(read_table(estimator, given, reset=False))
+        cells = frame if isinstance(frame, np.ndarray) else frame.to_numpy()
+        if cells.dtype.kind == "O":
+            observed = find_observed(cells.ravel()).reshape(cells.shape)
+            cells = np.where(observed, cells, np.nan)
+        try:
+            end = cells.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"Got {name} that is not of numbers ({error}), but expected bounds."
+            raise TypeError(msg) from error
+        if end.shape != tuple(table.shape):
+            msg = (
+                f"Got {name} of shape {end.shape}, but expected {tuple(table.shape)}, "
+                f"a bound for each cell of X: NaN where there is none."
+            )
+            raise ValueError(msg)
+        if (end == -none).any():
+            msg = f"Got {name} with {-none}, but expected numbers, NaN or {none}."
+            raise ValueError(msg)
+        ends.append(np.where(end == none, np.nan, end))
+    return Bounds(*ends)
 
 
 # --- weights and targets

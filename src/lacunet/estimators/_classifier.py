@@ -17,6 +17,7 @@ from lacunet.estimators._checks import (
     class_factors,
     encode_labels,
     find_classes,
+    read_bounds,
     read_table,
 )
 from lacunet.estimators._encoding import Indicator, Method
@@ -45,6 +46,8 @@ class LabelledEstimator(ClassifierMixin, PredictingEstimator):
         y: Any,
         sample_weight: Any = None,
         *,
+        lower: Any = None,
+        upper: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         X_unlabelled: Any = None,
@@ -62,6 +65,12 @@ class LabelledEstimator(ClassifierMixin, PredictingEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. Whole weights are counts, exactly, as long as the table
             grows no more than eight times by them; a weight of zero leaves the row out.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
         X_val, y_val : default=None
             Validation rows, instead of a fraction of ``X``: for data in groups or in
             time.
@@ -105,6 +114,7 @@ class LabelledEstimator(ClassifierMixin, PredictingEstimator):
             table,
             problem,
             began=began,
+            bounds=read_bounds(self, table, lower, upper),
             valid=valid,
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
@@ -127,39 +137,45 @@ class LabelledEstimator(ClassifierMixin, PredictingEstimator):
         self.classes_ = unpack_array(content["classes"])
         check_agreement(classes=(len(self.classes_), self.module_.out_features))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, *, lower: Any = None, upper: Any = None
+    ) -> np.ndarray:
         """Return the probability of each class.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._predict_table(X)
+        return self._predict_table(X, lower, upper)
 
     def _finish(self, means: np.ndarray) -> np.ndarray:
         # In single precision they sum to one but for rounding.
         exact: np.ndarray = means / means.sum(-1, keepdims=True)
         return exact
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, lower: Any = None, upper: Any = None) -> np.ndarray:
         """Return the likeliest class of each row.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        probabilities = self.predict_proba(X)
+        probabilities = self.predict_proba(X, lower=lower, upper=upper)
         chosen: np.ndarray = self.classes_[probabilities.argmax(1)]
         return chosen
 

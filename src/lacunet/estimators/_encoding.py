@@ -20,6 +20,7 @@ from lacunet.estimators._columns import (
     fill_table,
     read_columns,
 )
+from lacunet.estimators._densities import fill_bounded
 from lacunet.estimators._recipe import RECIPE
 from lacunet.exceptions import warn_user
 
@@ -96,6 +97,7 @@ class TableEncoder:
 
     columns: tuple[Column, ...]
     scaling: "Scaling"
+    nonnegative: np.ndarray  # which numbers had no negative value, bool
 
     def __init__(self, *, max_categories: int = 32, scale: Method = "standard") -> None:
         self.max_categories = max_categories
@@ -107,6 +109,12 @@ class TableEncoder:
         encoder = cls(max_categories=state["max_categories"], scale=state["scale"])
         encoder._set_columns([Column.from_state(column) for column in state["columns"]])
         encoder.scaling = scaling_from_state(state["scaling"], encoder.n_numeric)
+        # Models of 0.1.0 have no such record.
+        flags = state.get("nonnegative", [False] * encoder.n_numeric)
+        if [type(flag) for flag in flags] != [bool] * encoder.n_numeric:
+            msg = f"expected {encoder.n_numeric} booleans as 'nonnegative'"
+            raise ValueError(msg)
+        encoder.nonnegative = np.array(flags, dtype=bool)
         return encoder
 
     @classmethod
@@ -127,6 +135,8 @@ class TableEncoder:
         encoder = cls(max_categories=max_categories, scale=scale)
         encoder._set_columns(columns)
         encoder.scaling = fit_scaling(numbers, scale)
+        lowest = np.fmin.reduce(numbers, axis=0, initial=np.inf)
+        encoder.nonnegative = lowest >= 0
         encoder._warn_of_useless_columns(constant)
         return encoder
 
@@ -137,6 +147,7 @@ class TableEncoder:
             "scale": self.scale,
             "columns": [asdict(column) for column in self.columns],
             "scaling": self.scaling.to_state(),
+            "nonnegative": self.nonnegative.tolist(),
         }
 
     def _set_columns(self, columns: Sequence[Column]) -> None:
@@ -167,14 +178,20 @@ class TableEncoder:
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Any) -> np.ndarray:
+    def fit_transform(self, X: Any, bounds: "Bounds | None" = None) -> np.ndarray:
         """Fit and encode at once, which reads the table once: (rows, width)."""
         check_positive_int(self.max_categories, "max_categories")
         cells = read_columns(as_table(X))
         most = self.max_categories
         self._set_columns([Column.from_cells(raw, most) for raw in cells])
         numbers = self._numbers(cells)
-        self.scaling = fit_scaling(numbers, self.scale)
+        lowest = np.fmin.reduce(numbers, axis=0, initial=np.inf)
+        self.nonnegative = lowest >= 0
+        measured = numbers
+        if bounds is not None:
+            self.nonnegative &= ~(bounds.upper[:, self._places] <= 0).any(0)
+            measured = fill_bounded(numbers, *self._place(numbers, bounds))
+        self.scaling = fit_scaling(measured, self.scale)
         constant = []
         for column, raw in zip(self.columns, cells, strict=True):
             seen = raw.values[raw.observed]
@@ -244,6 +261,50 @@ class TableEncoder:
         return self._numbers(read_columns(as_table(X), self._kinds))
 
     @property
+    def _places(self) -> np.ndarray:
+        """The column of the table that each number comes from."""
+        places: np.ndarray = self.sources[: self.n_numeric]
+        return places
+
+    def place_bounds(self, X: Any, bounds: "Bounds | None") -> "Bounds | None":
+        """Return the bounds of the numbers that are missing, (rows, numeric columns).
+
+        Those of observed values are checked and left out; None if none is left. Where
+        there is no lower bound, it is 0 in a column that has no negative value.
+        """
+        if bounds is None:
+            return None
+        placed = self._place(self.numbers_of(X), bounds)
+        return None if np.isnan(placed).all() else placed
+
+    def _place(self, numbers: np.ndarray, bounds: "Bounds") -> "Bounds":
+        given = ~(np.isnan(bounds.lower) & np.isnan(bounds.upper))
+        for column, found in zip(self.columns, given.any(0), strict=True):
+            if found and column.kind != "number":
+                what = "categories" if column.kind == "category" else "dates"
+                msg = (
+                    f"Got bounds of column {column.name!r}, which holds {what}, but "
+                    f"expected bounds of numbers only."
+                )
+                raise ValueError(msg)
+        lower, upper = (end[:, self._places].copy() for end in bounds)
+        wrong = (lower > upper) | (numbers < lower) | (numbers > upper)
+        if wrong.any():
+            row, place = np.argwhere(wrong)[0].tolist()
+            name = self.columns[self._places[place]].name
+            msg = (
+                f"Got lower={lower[row, place]:g} and upper={upper[row, place]:g} for "
+                f"the value {numbers[row, place]:g} of column {name!r} in row {row}, "
+                f"but expected lower <= upper, and an observed value between them."
+            )
+            raise ValueError(msg)
+        unknown = np.isnan(numbers)
+        unknown[:, [self.columns[index].empty for index in self._places]] = False
+        floor = unknown & np.isnan(lower) & ~np.isnan(upper) & self.nonnegative
+        lower = np.where(floor & (upper >= 0), 0.0, lower)
+        return Bounds(*(np.where(unknown, end, np.nan) for end in (lower, upper)))
+
+    @property
     def complete_places(self) -> np.ndarray:
         """The first places of the columns that had no missing value in training."""
         places: np.ndarray = self.starts[self._complete]
@@ -311,6 +372,13 @@ def clip_numbers(numbers: Floats, farthest: float, *, smooth: bool = False) -> F
     return np.copysign(size, numbers)
 
 
+class Bounds(NamedTuple):
+    """Bounds of cells in their own units, NaN where there is none: (rows, columns)."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
 class InputEncoder:
     """A table encoder that also clips numbers, and may add missing-value indicators.
 
@@ -346,14 +414,29 @@ class InputEncoder:
             "smooth": self.smooth,
         }
 
-    def transform(self, X: Any, *, farthest: float = FOR_NETWORKS) -> np.ndarray:
+    def transform(
+        self, X: Any, bounds: Bounds | None = None, *, farthest: float = FOR_NETWORKS
+    ) -> np.ndarray:
         """Encode a table, with indicators, as (rows, width).
 
         ``farthest`` is where numbers are clipped, in standard deviations; those of a
-        ``smooth`` encoder grow as a logarithm up to twice that.
+        ``smooth`` encoder grow as a logarithm up to twice that. With ``bounds``, from
+        ``place_bounds``, these come behind it.
         """
         encoded, missing = self.table.encode(X)
-        return self.add_marks(encoded, missing, farthest=farthest)
+        x = self.add_marks(encoded, missing, farthest=farthest)
+        return self.add_bounds(x, bounds, farthest=farthest)
+
+    def add_bounds(
+        self, x: np.ndarray, bounds: Bounds | None, *, farthest: float = FOR_NETWORKS
+    ) -> np.ndarray:
+        """Put lower and upper bounds of all numbers behind encoded rows, if any."""
+        if bounds is None:
+            return x
+        ends = [self.table.scaling.transform(end) for end in bounds]
+        if self.table.scale != "none":
+            ends = [clip_numbers(end, farthest, smooth=self.smooth) for end in ends]
+        return np.hstack([x, *ends])
 
     def add_marks(
         self,
@@ -393,11 +476,14 @@ def choose_marked(
     targets: np.ndarray,
     *,
     classes: bool,
+    bounds: "Bounds | None" = None,
 ) -> np.ndarray:
     """Return the columns that get an indicator.
 
     With "auto", those whose missingness is associated with the target, by a test at 1%
-    for the whole table, if there are enough rows with and without the value.
+    for the whole table, if there are enough rows with and without the value; and those
+    with enough values that are known by bounds, whose expected response is that of a
+    distribution nobody has seen.
     """
     if not indicator:
         return np.empty(0, dtype=np.intp)
@@ -409,6 +495,10 @@ def choose_marked(
         for index in np.flatnonzero(chosen):
             p_value = _p_value(missing[:, index], targets, classes=classes)
             chosen[index] = p_value < level
+        if bounds is not None:
+            counts = (~np.isnan(bounds).all(0)).sum(0)  # of each number
+            many = counts >= _FEWEST_ROWS
+            chosen[table.sources[: table.n_numeric][many]] = True
     return np.flatnonzero(chosen)
 
 

@@ -20,6 +20,7 @@ from lacunet.estimators._densities import (
     fit_classes,
     fit_density,
     some_rows,
+    split_bounds,
 )
 from lacunet.estimators._recipe import RECIPE
 from lacunet.estimators._sampling import deal_folds, find_copies, hide
@@ -31,12 +32,14 @@ from lacunet.estimators._views import (
     Histogram,
     View,
     ViewEnsemble,
+    add_edges,
     find_bins,
     find_grid,
     put_in_bins,
+    rule_out,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import FactorComponents, MixedComponents
+from lacunet.functional import FactorComponents, MixedComponents, condition
 from lacunet.nn import ExpectedBins, ExpectedLinear, RowGenerator
 from lacunet.training import AdamW, Epoch, Plan, train
 
@@ -44,6 +47,7 @@ from lacunet.training import AdamW, Epoch, Plan, train
 _DENSITY_LEARNING_RATE = 0.1
 # With fewer there are no validation rows: too few would be left to learn from.
 _FEWEST_ROWS = 10
+_ROWS_AT_ONCE = 2_000
 # The loss, summed over rows, that one view alone must save to be taken alone.
 _EVEN_ROWS = 5.0
 
@@ -216,8 +220,14 @@ def build_views(
         parameters, body, len(samples.x), setting.n_numeric
     )
 
+    width = len(setting.sources)  # behind which may be bounds
     mixture, components = fit_density(
-        parameters["density"], rows, setting.sizes, setting.seeds(1), watch
+        parameters["density"],
+        rows,
+        setting.sizes,
+        setting.seeds(1),
+        watch,
+        width=width,
     )
     if refine is not None:
         components = refine(mixture, components, None)
@@ -245,11 +255,18 @@ def build_views(
                     for x in numbers.T
                 ]
             )
+            if samples.x.shape[1] > width:
+                bins = add_edges(bins, *_fill_bounded(samples.x, width, components))
         seed = setting.seeds(2)
-        some = put_in_bins(some_rows(rows, seed, RECIPE.rows_of_classes), bins)
+        chosen = some_rows(rows, seed, RECIPE.rows_of_classes)
+        some, bounds = put_in_bins(chosen[:, :width], bins), chosen[:, width:]
+        outside = None
+        if bounds.shape[1]:
+            lower, upper = np.hsplit(bounds, 2)
+            outside = rule_out(bins, lower, upper, sum(setting.sizes))
         n_edges = tuple(len(column.edges) for column in bins)
         sizes = (*(n + 1 for n in n_edges), *setting.sizes)
-        mixture, components = fit_classes(some, sizes, seed, watch)
+        mixture, components = fit_classes(some, sizes, seed, watch, outside)
         if refine is not None:
             components = refine(mixture, components, bins)
         density = build_density(components, gamma=gamma, trainable=False)
@@ -258,6 +275,23 @@ def build_views(
         networks.first.set_bins(*([*column] for column in zip(*bins, strict=True)))
         views.append(View(networks))
     return ViewEnsemble(views).to(setting.device)
+
+
+def _fill_bounded(
+    x: np.ndarray, width: int, components: MixedComponents
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return numbers with bounded cells at their conditional means, and the bounds."""
+    means = []
+    for block in torch.from_numpy(x).split(_ROWS_AT_ONCE):
+        rows, lower, upper = split_bounds(block, width)
+        given = condition(rows, components, gamma=0.0, lower=lower, upper=upper)
+        means.append(given.mean())
+    filled = torch.cat(means).numpy()
+    n_numeric = (x.shape[1] - width) // 2
+    low, high = np.hsplit(x[:, width:], 2)
+    bounded = ~(np.isnan(low) & np.isnan(high))
+    numbers = x[:, :n_numeric]
+    return np.where(bounded, filled[:, :n_numeric], numbers), low, high
 
 
 # --- their training
@@ -540,7 +574,8 @@ class NetworkTask:
             n_cells = (~torch.isnan(x[:, self._places])).sum().clamp_min(1)
         else:  # other processes have rows of this batch, too
             n_cells = x.new_tensor(batch.n_rows * self._cells_a_row)
-        return -weight * view.density.log_prob(x).sum() / n_cells
+        rows = split_bounds(x, view.density.n_features)
+        return -weight * view.density.log_prob(*rows).sum() / n_cells
 
     def validate(self, part: int) -> float:
         """Return the loss of the mean prediction for validation rows."""

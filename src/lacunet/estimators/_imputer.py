@@ -28,10 +28,17 @@ from lacunet.density import (
 )
 from lacunet.density import refine as refine_mixture
 from lacunet.estimators._base import DensityEstimator
-from lacunet.estimators._checks import find_device, read_table
-from lacunet.estimators._densities import DTYPE, build_density, some_rows
+from lacunet.estimators._checks import find_device, read_bounds, read_table
+from lacunet.estimators._densities import (
+    DTYPE,
+    build_density,
+    fill_bounded,
+    some_rows,
+    split_bounds,
+)
 from lacunet.estimators._encoding import (
     FOR_TABLES,
+    Bounds,
     InputEncoder,
     Method,
     Quantiles,
@@ -47,7 +54,7 @@ from lacunet.estimators._saving import check_agreement
 from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
 from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
-from lacunet.functional import group_starts
+from lacunet.functional import ConditionalMixture, group_starts
 
 
 class Candidate(NamedTuple):
@@ -94,7 +101,9 @@ class Parameters(NamedTuple):
 
     candidate: Candidate
     mixture: IncompleteGaussianMixture  # fitted to the rows that were kept
-    members: list[Member]  # each fitted to a bootstrap sample of them
+    # By the number of a table, each fitted to a bootstrap sample of them; the one of
+    # number -1 to them all.
+    members: dict[int, Member]
 
 
 # Given a mixture, its components (None if it is fitted itself) and whether numbers are
@@ -143,6 +152,7 @@ _ITERATIONS_TO_DRAW = 100
 _MOST_PARAMETERS = 100
 _MOST_COEFFICIENTS = 11  # as many as ten factors have
 _DRAWS_TO_CHOOSE = 32
+_DRAWS_OF_BOUNDED = 32  # for the mean of one on quantiles
 # A column of whole numbers whose largest exceeds its smallest by no more is a scale:
 # nothing is drawn outside of it.
 _SCALE = 10
@@ -266,7 +276,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     random_state: Any = None
     _clipped_at: ClassVar[float] = FOR_TABLES
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None
+    ) -> Self:
         """Fit the mixtures to the observed cells.
 
         Parameters
@@ -275,6 +287,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Numbers, categories and dates, with missing values.
         y : Ignored
             Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
 
         Returns
         -------
@@ -284,7 +302,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._begin()
         table = read_table(self, X, reset=True)
         encoder = TableEncoder(max_categories=self.max_categories, scale=self.scale)
-        encoded = encoder.fit_transform(table)
+        bounds = read_bounds(self, table, lower, upper)
+        encoded = encoder.fit_transform(table, bounds)
         self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
         numbers = encoder.numbers_of(table)
         self.limits_ = _find_limits(encoder, numbers)
@@ -293,7 +312,13 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         missing = np.isnan(encoded[:, encoder.starts])
         self._form = TableForm.of(missing, table)
         rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
-        self.quantiles_ = fit_scaling(rows[:, : encoder.n_numeric], "quantile")
+        measured = rows[:, : encoder.n_numeric]
+        placed = encoder.place_bounds(table, bounds)
+        if placed is not None:
+            scaled = encoder.scaling.transform(fill_bounded(numbers, *placed))
+            measured = np.where(np.isnan(measured), scaled, measured)
+            rows = self._inputs.add_bounds(rows, placed, farthest=FOR_TABLES)
+        self.quantiles_ = fit_scaling(measured, "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._seed_ = seed
@@ -370,22 +395,49 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._form = TableForm.of(missing, backend="pyarrow")
         self._fit_mixtures(rows, seed, time.monotonic(), refine)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, lower: Any = None, upper: Any = None) -> Any:
         """Fill missing values with conditional means, categories with their mode.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; what is filled in lies between,
+            and may lie outside of the range of what was observed.
 
         Returns
         -------
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        return self.impute(X)
+        return self.impute(X, lower=lower, upper=upper)
 
-    def sample_imputations(self, X: Any, n: int = 5) -> list[Any]:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None
+    ) -> Any:
+        """Fit, then fill the missing values of the same table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : Ignored
+            Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged.
+        """
+        self.fit(X, y, lower=lower, upper=upper)
+        return self.transform(X, lower=lower, upper=upper)
+
+    def sample_imputations(
+        self, X: Any, n: int = 5, *, lower: Any = None, upper: Any = None
+    ) -> list[Any]:
         """Fill missing values ``n`` times with draws, for multiple imputation.
 
         Each table is drawn from a mixture with parameters of its own, fitted to a
@@ -411,6 +463,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             training: a table that is analysed should be in ``fit``, with its target.
         n : int, default=5
             Number of completed tables. 20 are a good choice for half of a column.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``; draws lie between them.
 
         Returns
         -------
@@ -452,22 +506,40 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 "narrow. Fit it with keep_rows=True, to a table rather than to files."
             )
             warn_user(msg)
-        return super().sample_imputations(X, n)
+        return super().sample_imputations(X, n, lower=lower, upper=upper)
 
     def _draw_tables(
-        self, x: Tensor, table: Any, n: int, generator: torch.Generator
+        self,
+        x: Tensor,
+        table: Any,
+        n: int,
+        generator: torch.Generator,
+        bounds: Bounds | None = None,
     ) -> list[Any]:
-        tables = []
-        for number in range(n):
-            members = self._members(number)
-            with torch.inference_mode():
-                found = [
-                    self._draw_rows(block, members, generator)
-                    for block in self._blocks(x, 4)
-                ]
-            draws, means, places = map(np.concatenate, zip(*found, strict=True))
-            tables.append(self._restore_draws(draws, means, places, table))
-        return tables
+        return [
+            self._draw_table(x, table, number, generator, bounds) for number in range(n)
+        ]
+
+    def _draw_new(self, x: Tensor, table: Any, generator: torch.Generator) -> Any:
+        unmoved = copy.copy(self).set_params(shift=0.0)
+        return unmoved._draw_table(x, table, -1, generator, None)
+
+    def _draw_table(
+        self,
+        x: Tensor,
+        table: Any,
+        number: int,
+        generator: torch.Generator,
+        bounds: Bounds | None,
+    ) -> Any:
+        members = self._members(number)
+        with torch.inference_mode():
+            found = [
+                self._draw_rows(block, members, generator)
+                for block in self._blocks(x, 4)
+            ]
+        draws, means, places = map(np.concatenate, zip(*found, strict=True))
+        return self._restore_draws(draws, means, places, table, bounds)
 
     # --- fitting
 
@@ -475,11 +547,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """Return mixtures that fill hidden cells well, the best one first."""
         random_state = np.random.RandomState(seed)
         some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        some, bounds = np.hsplit(some, [len(self._inputs.sources)])
         masks = self._hide(some, random_state)
         scaled, scale = self._standardise(some)
         observed = np.concatenate([scaled[mask] for mask in masks])
         if len(rows) < _FEWEST_ROWS or not len(observed):
-            return [Weighted(_PLAIN, _mixture_of(_PLAIN, rows, seed), (1.0, 1.0))]
+            return [Weighted(_PLAIN, _mixture_of(_PLAIN, some, seed), (1.0, 1.0))]
         mixtures: dict[Candidate, IncompleteGaussianMixture] = {}
         filled: list[np.ndarray] = []
         errors: dict[Candidate, float] = {}
@@ -497,6 +570,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             for mask in masks:
                 incomplete = np.where(mask, np.nan, some)
                 mixture = _mixture_of(candidate, incomplete, seed)
+                incomplete = np.hstack([incomplete, bounds])
                 density = self._fit_mixture(candidate, mixture, incomplete)
                 with torch.inference_mode():
                     means = self._means(density, candidate.quantiles, incomplete)
@@ -521,6 +595,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 )
             if any(pair):
                 found.append(Weighted(candidate, mixture, (pair[0], pair[1])))
+        mapped = [candidate for candidate in mixtures if candidate.quantiles]
+        if bounds.size and mapped and not any(each[0].quantiles for each in found):
+            found.append(Weighted(mapped[0], mixtures[mapped[0]], (0.0, 0.0)))
         return sorted(found, key=lambda each: -sum(each.weights))
 
     def _hide(
@@ -557,19 +634,23 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> MixtureDensity:
         """Fit a mixture, and make a density of it."""
         if candidate.quantiles:
-            mapping = (quantiles or self.quantiles_).transform
-            rows = _map_numbers(mapping, self._inputs.n_numeric, rows)
+            rows = self._to_quantiles(rows, quantiles)
+        width = len(self._inputs.sources)
+        _, lower, upper = split_bounds(torch.from_numpy(rows), width)
+        bounds: dict[str, Any] = {"lower": lower, "upper": upper}
+        rows = rows[:, :width]
         with warnings.catch_warnings():
             # Filling is insensitive to the last digits of the likelihood. The encoder
             # has warned of columns without a value.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "Got (columns|categories) without")
             if self._inputs.sizes and not candidate.one_hot:
-                components = fit_mixed(mixture, rows, self._inputs.sizes).components
+                sizes = self._inputs.sizes
+                components = fit_mixed(mixture, rows, sizes, **bounds).components
                 if refine is not None:
                     components = refine(mixture, components, candidate.quantiles)
                 return build_density(components, gamma=self.gamma, trainable=False)
-            mixture.fit(rows)
+            mixture.fit(rows, **bounds)
             if refine is not None:
                 refine(mixture, None, candidate.quantiles)
         return GaussianMixtureDensity.from_estimator(
@@ -596,23 +677,85 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoded = x.cpu().double().numpy()
         members = zip(self.densities_, self.on_quantiles_, strict=True)
         means = [self._means(density, mapped, encoded) for density, mapped in members]
-        is_category = np.arange(x.shape[1]) >= self._inputs.n_numeric
+        is_category = np.arange(means[0].shape[1]) >= self._inputs.n_numeric
         weights = self.weights_[:, None, is_category.astype(int)]  # (densities, 1, *)
+        bounded = self._bounded(encoded)
+        if bounded.any():
+            n_more = len(is_category) - bounded.shape[1]
+            padded = np.pad(bounded, ((0, 0), (0, n_more)))
+            of_bounded = self._weights_of_bounded()[:, None, None]
+            weights = np.where(padded, of_bounded, weights)
         return to_tensor((weights * means).sum(0), x.device)
 
     def _means(
         self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
     ) -> np.ndarray:
         """Fill encoded rows with conditional means inside the observed range."""
-        n_numeric = self._inputs.n_numeric
-        if on_quantiles:
-            encoded = _map_numbers(self.quantiles_.transform, n_numeric, encoded)
+        quantiles = self.quantiles_ if on_quantiles else None
         x = to_tensor(encoded, next(density.parameters()).device)
-        means: np.ndarray = density.condition(x).mean().cpu().double().numpy()
-        if on_quantiles:
-            means = _map_numbers(self.quantiles_.inverse, n_numeric, means)
+        means = self._to_values(
+            self._condition_on(density, x, quantiles).mean(), quantiles
+        )
         low, high = self._encoded_limits()
-        return _map_numbers(lambda numbers: numbers.clip(low, high), n_numeric, means)
+        numbers = means[:, : self._inputs.n_numeric]
+        bounded = self._bounded(encoded)  # which the range does not concern
+        numbers[:] = np.where(bounded, numbers, numbers.clip(low, high))
+        rows = np.flatnonzero(bounded.any(-1)) if bounded.ndim == 2 else ()
+        if on_quantiles and len(rows):
+            # A mean of quantiles is a median of values: below a limit, where a column
+            # is all of its tail, not of the same mean.
+            given = self._condition_on(density, x[rows], quantiles)
+            draws = self._to_values(given.quasi_sample(_DRAWS_OF_BOUNDED), quantiles)
+            draws = draws.mean(0)[:, : numbers.shape[1]]
+            numbers[rows] = np.where(bounded[rows], draws, numbers[rows])
+        return means
+
+    def _condition_on(
+        self, density: MixtureDensity, x: Tensor, quantiles: Scaling | None
+    ) -> ConditionalMixture:
+        """Return what missing values may be, numbers mapped to quantiles if given."""
+        if quantiles is not None:
+            mapped = self._to_quantiles(x.cpu().double().numpy(), quantiles)
+            x = to_tensor(mapped, x.device)
+        rows, lower, upper = split_bounds(x, len(self._inputs.sources))
+        return density.condition(rows, lower=lower, upper=upper)
+
+    def _to_quantiles(
+        self, encoded: np.ndarray, quantiles: Scaling | None = None
+    ) -> np.ndarray:
+        """Map the numbers of encoded rows, and their bounds."""
+        mapped, n_numeric = encoded.copy(), self._inputs.n_numeric
+        behind = range(len(self._inputs.sources), encoded.shape[1], max(1, n_numeric))
+        for start in (0, *behind):
+            block = mapped[:, start : start + n_numeric]
+            block[:] = (quantiles or self.quantiles_).transform(block)
+        return mapped
+
+    def _to_values(self, filled: Tensor, quantiles: Scaling | None) -> np.ndarray:
+        """Return filled rows, (*, width), numbers mapped back from quantiles."""
+        encoded: np.ndarray = filled.cpu().double().numpy()
+        if quantiles is None:
+            return encoded
+        return _map_numbers(quantiles.inverse, self._inputs.n_numeric, encoded)
+
+    def _weights_of_bounded(self) -> np.ndarray:
+        """Return the weights of the densities for bounded cells, (densities,).
+
+        Those with numbers mapped to quantiles, if there are: these are quantiles of
+        distributions that go on beyond a detection limit.
+        """
+        weights: np.ndarray = self.weights_.mean(1)
+        if self.on_quantiles_.any():
+            weights = np.where(self.on_quantiles_, np.maximum(weights, 1e-9), 0.0)
+        return np.asarray(weights / weights.sum())
+
+    def _bounded(self, encoded: np.ndarray) -> np.ndarray:
+        """Return which numbers of encoded rows have bounds, (rows, numbers) or (1,)."""
+        bounds = encoded[:, len(self._inputs.sources) :]
+        if not bounds.size:
+            return np.zeros(1, dtype=bool)
+        lower, upper = np.hsplit(bounds, 2)
+        return np.asarray(~(np.isnan(lower) & np.isnan(upper)))
 
     def _log_prob(self, x: Tensor) -> Tensor:
         """Return the log-likelihood of the mixtures together, by their weights.
@@ -657,7 +800,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         draws, means, places = (np.stack(each) for each in zip(*found, strict=True))
         chosen = np.zeros(len(x), dtype=np.intp)
         if len(members) > 1:
-            weights = torch.from_numpy(self.weights_.mean(1)).to(x.device)
+            of_members = self.weights_.mean(1)
+            if x.shape[1] > len(self._inputs.sources):
+                of_members = self._weights_of_bounded()
+            weights = torch.from_numpy(of_members).to(x.device)
             index = torch.multinomial(
                 weights, len(x), replacement=True, generator=generator
             )
@@ -675,15 +821,17 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """
         density, quantiles, factors = member
         n_numeric, sizes = self._inputs.n_numeric, self._inputs.sizes
-        if quantiles is not None:
-            encoded = x.cpu().double().numpy()
-            mapped = _map_numbers(quantiles.transform, n_numeric, encoded)
-            x = to_tensor(mapped, x.device)
-        row = density.condition(x)
+        row = self._condition_on(density, x, quantiles)
         tensors = row.sample(n, generator), row.mean(), row.variance()
         draws, means, variances = (each.cpu().double().numpy() for each in tensors)
         places = ndtr((draws - means) / np.sqrt(np.maximum(variances, 1e-12)))
-        draws = means + factors * (draws - means)
+        wider = means + factors * (draws - means)
+        wider[..., :n_numeric] = np.where(
+            self._bounded(x.cpu().numpy()),
+            draws[..., :n_numeric],
+            wider[..., :n_numeric],
+        )
+        draws = wider
         if isinstance(density, GaussianMixtureDensity):
             # Categories are one-hot numbers, whose means are probabilities.
             for start, size in zip(group_starts(sizes), sizes, strict=True):
@@ -699,26 +847,29 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         return draws, means, places
 
     def _members(self, number: int) -> Sequence[Member]:
-        """Return what the table of this number is drawn from."""
+        """Return what the table of this number is drawn from; -1 for new rows."""
         if not hasattr(self, "_rows_"):
             pairs = zip(self.densities_, self.on_quantiles_, strict=True)
             return [
                 Member(density, self.quantiles_ if mapped else None)
                 for density, mapped in pairs
             ]
-        number %= _MOST_PARAMETERS
+        number = number % _MOST_PARAMETERS if number >= 0 else number
         parameters: Parameters | None = getattr(self, "_parameters_", None)
-        if parameters is not None and number < len(parameters.members):
+        if parameters is not None and number in parameters.members:
             return [parameters.members[number]]
         rows = self._rows_.double().numpy()
         rows[rows >= _MISSING] = np.nan
         if parameters is None:
             parameters = self._parameters_ = self._choose_parameters(rows)
         candidate, mixture, members = parameters
-        while len(members) <= number:
-            random_state = np.random.RandomState([self._seed_, len(members)])
+        if number not in members:
+            random_state = np.random.RandomState([self._seed_, number])
             sample = rows[random_state.randint(len(rows), size=len(rows))]
-            members.append(self._fit_member(candidate, copy.deepcopy(mixture), sample))
+            # By its number: threads that fit the same one find the same.
+            members[number] = self._fit_member(
+                candidate, copy.deepcopy(mixture), sample
+            )
         return [members[number]]
 
     def _fit_member(
@@ -728,16 +879,20 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         rows: np.ndarray,
     ) -> Member:
         """Fit a mixture, and the map to quantiles, to a bootstrap sample."""
+        width = len(self._inputs.sources)
         quantiles = None
         if candidate.quantiles:
-            quantiles = fit_scaling(rows[:, : self._inputs.n_numeric], "quantile")
+            quantiles = self.quantiles_  # which knows of values beyond bounds
+            if rows.shape[1] == width:
+                quantiles = fit_scaling(rows[:, : self._inputs.n_numeric], "quantile")
         density = self._fit_mixture(candidate, mixture, rows, quantiles=quantiles)
         # Residuals of a regression with k coefficients have a variance of (n - k) / n
         # times that of the noise, and residuals in a bootstrap sample that of these.
         n_coefficients = mixture.n_components
         if mixture.covariance_type != "diag":
-            n_coefficients *= min(rows.shape[1], _MOST_COEFFICIENTS)
-        n_observed = (~np.isnan(rows)).sum(0)
+            factor = mixture.covariance_type == "factor"
+            n_coefficients *= min(width, _MOST_COEFFICIENTS if factor else width)
+        n_observed = (~np.isnan(rows[:, :width])).sum(0)
         n_free = np.maximum(n_observed - n_coefficients, n_observed / 2)
         factors = np.where(n_observed > 0, n_observed / np.maximum(n_free, 0.5), 1.0)
         return Member(density.to(find_device(self.device)), quantiles, factors)
@@ -749,24 +904,26 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         do: many diagonal components may come close to a cell, but their draws make a
         dependence between columns weaker than it is.
         """
-        seed = self._seed_
+        seed, encoded = self._seed_, rows[:, : len(self._inputs.sources)]
         if isinstance(self.density, IncompleteGaussianMixture):
             candidate, mixture = _PLAIN, clone(self.density)
             if mixture.random_state is None:
                 mixture.set_params(random_state=seed)
         elif len(rows) < _FEWEST_ROWS:
-            candidate, mixture = _PLAIN, _mixture_of(_PLAIN, rows, seed)
+            candidate, mixture = _PLAIN, _mixture_of(_PLAIN, encoded, seed)
         else:
             candidate = self._choose_candidate(rows, seed)
-            mixture = _mixture_of(candidate, rows, seed)
+            mixture = _mixture_of(candidate, encoded, seed)
         mixture.set_params(
             warm_start=True,
             accelerate=True,
             tol=min(mixture.tol, _GAIN / len(rows)),
             max_iter=max(mixture.max_iter, _ITERATIONS_TO_DRAW),
         )
-        self._fit_mixture(candidate, mixture, rows)
-        return Parameters(candidate, mixture, [])
+        density = self._fit_mixture(candidate, mixture, rows)
+        quantiles = self.quantiles_ if candidate.quantiles else None
+        whole = Member(density.to(find_device(self.device)), quantiles)
+        return Parameters(candidate, mixture, {-1: whole})
 
     def _choose_candidate(self, rows: np.ndarray, seed: int) -> Candidate:
         """Return the first candidate within a standard error of the best one.
@@ -775,6 +932,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """
         random_state = np.random.RandomState(seed)
         some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
+        some, bounds = np.hsplit(some, [len(self._inputs.sources)])
         masks = self._hide(some, random_state)
         scaled, scale = self._standardise(some)
         observed = np.concatenate([scaled[mask] for mask in masks])
@@ -798,6 +956,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 incomplete = np.where(mask, np.nan, some)
                 mixture = _mixture_of(candidate, incomplete, seed)
                 mixture.set_params(accelerate=True, tol=1e-3, max_iter=50)
+                incomplete = np.hstack([incomplete, bounds])
                 member = self._fit_member(candidate, mixture, incomplete)
                 rows_of_mask = mask.any(1)
                 device = next(member.density.parameters()).device
@@ -822,20 +981,24 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         ends = np.stack([self.limits_.low, self.limits_.high])
         return self._inputs.table.scaling.transform(ends)
 
-    def _restore(self, filled: Tensor, table: Any) -> Any:
+    def _adjust(self, numbers: np.ndarray, bounds: Bounds | None) -> np.ndarray:
         low, high, whole = self.limits_
         shift = self._find_shift()
-
-        def adjust(numbers: np.ndarray) -> np.ndarray:
-            capped = numbers.clip(low, high)
-            moved = self._keep_kind(capped + shift)
-            return np.where(shift == 0, np.where(whole, capped.round(), capped), moved)
-
-        encoded = filled.cpu().double().numpy()
-        return self._inputs.table.restore(encoded, table, adjust)
+        capped = numbers.clip(low, high)
+        if bounds is not None:
+            bounded = ~(np.isnan(bounds.lower) & np.isnan(bounds.upper))
+            capped = np.where(bounded, numbers, capped)
+        moved = self._keep_kind(capped + shift)
+        moved = np.where(shift == 0, np.where(whole, capped.round(), capped), moved)
+        return super()._adjust(moved, bounds)
 
     def _restore_draws(
-        self, draws: np.ndarray, means: np.ndarray, places: np.ndarray, table: Any
+        self,
+        draws: np.ndarray,
+        means: np.ndarray,
+        places: np.ndarray,
+        table: Any,
+        bounds: Bounds | None,
     ) -> Any:
         """Bring draws to the units and the kind of each column."""
         low, high, whole = self.limits_
@@ -848,7 +1011,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             # Of two values, the mean is the probability of the larger one.
             larger = places[:, numeric] > 1.0 - (means + shift - low)
             binary = whole & (low < high) & self._is_within(1)
-            return np.where(binary, low + larger, moved)
+            drawn = np.where(binary, low + larger, moved)
+            return DensityEstimator._adjust(self, drawn, bounds)
 
         return self._inputs.table.restore(draws, table, adjust)
 
@@ -907,17 +1071,19 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             "limits": [each.tolist() for each in self.limits_],
             "deviations": self.deviations_.tolist(),
             "seed": self._seed_,
-            "n_rows": len(self._rows_) if hasattr(self, "_rows_") else 0,
+            "rows": [*self._rows_.shape] if hasattr(self, "_rows_") else [],
         }
 
     def _check_whole(
         self, tensors: dict[str, Tensor], content: Mapping[str, Any]
     ) -> None:
         super()._check_whole(tensors, content)
-        n_rows = content.get("n_rows", 0)
-        shape = tuple(tensors["rows"].shape) if "rows" in tensors else (0,)
+        found = [*tensors["rows"].shape] if "rows" in tensors else []
+        check_agreement(rows=(content.get("rows", []), found))
         width = len(self._inputs.sources)
-        check_agreement(rows=(shape, (n_rows, width) if n_rows else (0,)))
+        # Perhaps with lower and upper bounds behind.
+        widths = (width, width + 2 * self._inputs.n_numeric)
+        check_agreement(rows=(not found or found[1] in widths, True))
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         return [ViewShape.from_state(state) for state in content["densities"]]
@@ -947,9 +1113,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 np.diff(self._inputs.table.scaling.inverse(sides), axis=0)[0] / 2
             )
         self._seed_ = int(content.get("seed", 0))
-        if content.get("n_rows"):
-            width = len(self._inputs.sources)
-            self._rows_ = torch.empty(content["n_rows"], width, dtype=torch.float32)
+        if content.get("rows"):
+            self._rows_ = torch.empty(content["rows"], dtype=torch.float32)
         self._find_shift()
         check_agreement(
             deviations=(len(self.deviations_), n_numeric),

@@ -12,6 +12,7 @@ from torch import Tensor
 from lacunet._remember import remembering
 from lacunet.estimators._base import NetworkEstimator
 from lacunet.estimators._fit import Criterion, Folds, Samples
+from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
 from lacunet.exceptions import LacunetError
 
@@ -38,30 +39,43 @@ class Calibration(NamedTuple):
         """Take rows that networks of each view, of at least so many, did not learn."""
         of_row = folds.of_row.cpu().numpy()
         if valid is not None:
-            samples, of_row = valid, np.full(len(valid.x), -1)
+            samples = valid[canonical_order(valid.x, valid.targets)]
+            of_row = np.full(len(valid.x), -1)
         elif (of_row < 0).all():  # too few rows to validate on some
             return None
-        # In training, rows are in the order of their hashes: the first are any.
+        # Rows are in the order of their hashes: the first are any.
         rows = np.flatnonzero(of_row < n_networks)[:_MOST_CALIBRATION_ROWS]
         if not len(rows):
             return None
         x, targets, _ = samples[rows].to_rows(torch.device("cpu"))
         return cls(x, targets, torch.as_tensor(of_row[rows]), torch.tensor(folds.n))
 
+    def is_same(self, other: "Calibration | None") -> bool:
+        """Return whether these are the rows of another."""
+        if other is None:
+            return False
+        pairs = zip(self, other, strict=True)
+        return all(
+            a.shape == b.shape and bool(torch.isclose(a, b, 0, 0, equal_nan=True).all())
+            for a, b in pairs
+        )
+
 
 class PredictingEstimator(NetworkEstimator):
     """Base of the classifiers and of the regressor."""
 
     _criterion: ClassVar[Criterion]
-    _calibration: Calibration | None
+    _calibration: Calibration | None = None
 
     @abstractmethod
     def _finish(self, means: np.ndarray) -> np.ndarray:
         """Return probabilities, or numbers in their own units: (..., rows, out)."""
 
-    def _predict_table(self, X: Any) -> np.ndarray:
+    def _predict_table(
+        self, X: Any, lower: Any = None, upper: Any = None
+    ) -> np.ndarray:
         """Return the mean prediction of all networks, (n_samples, out)."""
-        return self._predict_rows(self._read(X)[1])
+        return self._predict_rows(self._read(X, lower, upper)[1])
 
     def _predict_rows(self, x: Tensor) -> np.ndarray:
         """Return the mean prediction of all networks for encoded rows."""
@@ -141,12 +155,25 @@ class PredictingEstimator(NetworkEstimator):
     # --- rows that are kept with the model
 
     def _keep_rows(
-        self, samples: Samples, folds: Folds, valid: Samples | None = None
+        self,
+        samples: Samples,
+        folds: Folds,
+        valid: Samples | None = None,
+        *,
+        warm: bool = False,
     ) -> None:
-        self._calibration = None
-        if self.calibration:
-            n_folds = len(self._network_weights(folds.n)) - 1
-            self._calibration = Calibration.choose(samples, folds, valid, n_folds)
+        former, self._calibration = self._calibration, None
+        if not self.calibration:
+            return
+        n_folds = len(self._network_weights(folds.n)) - 1
+        kept = Calibration.choose(samples, folds, valid, n_folds)
+        if kept is None:
+            return
+        # Bounded cells count as missing.
+        kept = kept._replace(x=kept.x[:, : len(self._inputs.sources)])
+        # Of other rows than before, networks have learned some that they now validate.
+        if not warm or valid is not None or kept.is_same(former):
+            self._calibration = kept
 
     def _check_calibration(self) -> Calibration:
         """Return the rows that are kept, or refuse a model without them."""
@@ -155,8 +182,8 @@ class PredictingEstimator(NetworkEstimator):
             msg = (
                 "Got a model without calibration rows, but expected some, to know how "
                 "far predictions are from targets. It was fitted with "
-                "calibration=False, by an earlier version of lacunet, or to fewer than "
-                "10 rows: fit it again."
+                "calibration=False, by an earlier version of lacunet, to fewer than 10 "
+                "rows, or further with warm_start to other rows: fit it again."
             )
             raise LacunetError(msg)
         return self._calibration
@@ -238,13 +265,20 @@ class EncodedModel:
         padded = torch.nn.functional.pad(hidden, (0, 1))  # for a source of -1
         return x.masked_fill(padded[:, self.sources.to(x.device)], torch.nan)
 
-    def mark(self, x: Tensor) -> Tensor:
-        """Set the indicators to what is missing in the rows."""
+    def mark(self, x: Tensor, cells: Tensor | None = None) -> Tensor:
+        """Set the indicators to what is missing in the rows, of all or some columns."""
         inputs = self.model._inputs
         if not len(inputs.marked):
             return x
-        encoded = x[:, : inputs.table.width].cpu().numpy()
-        return torch.as_tensor(inputs.mark(encoded), dtype=x.dtype, device=x.device)
+        width = inputs.table.width
+        encoded = inputs.mark(x[:, :width].cpu().numpy())
+        marked = torch.as_tensor(encoded, dtype=x.dtype, device=x.device)
+        if cells is not None:  # others stay: a category may be unknown, not missing
+            some = cells[torch.as_tensor(inputs.marked)].repeat_interleave(2)
+            marked[:, width:] = torch.where(
+                some.to(x.device), marked[:, width:], x[:, width:]
+            )
+        return marked
 
     def predict(self, x: Tensor) -> np.ndarray:
         """Return probabilities (rows, classes), or numbers (rows, outputs)."""

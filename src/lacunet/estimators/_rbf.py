@@ -175,16 +175,17 @@ class LacunetRBFClassifier(LabelledEstimator):
     @torch.no_grad()
     def _initialise(self, module: ViewEnsemble, samples: Samples, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        empty = np.isnan(samples.x).all(0)
-        variances = np.ones(samples.x.shape[1])
-        variances[~empty] = np.nanvar(samples.x[:, ~empty], axis=0)
+        x = samples.x[:, : len(self._inputs.sources)]
+        empty = np.isnan(x).all(0)
+        variances = np.ones(x.shape[1])
+        variances[~empty] = np.nanvar(x[:, ~empty], axis=0)
         scale = _INITIAL_VARIANCE * np.maximum(variances, _LEAST_VARIANCE)
         for view in module:
             first = view.networks.first
             assert isinstance(first, ExpectedRBF)
             n_units = len(first.centres)
-            chosen = torch.randint(len(samples.x), (n_units,), generator=generator)
-            rows = to_tensor(samples.x[chosen.numpy()], first.centres.device)
+            chosen = torch.randint(len(x), (n_units,), generator=generator)
+            rows = to_tensor(x[chosen.numpy()], first.centres.device)
             first.centres.copy_(view.density.condition(rows).mean())
             drawn = torch.randn(
                 first.centres.shape, generator=generator, dtype=first.centres.dtype

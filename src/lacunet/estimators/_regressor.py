@@ -14,6 +14,7 @@ from lacunet.estimators._checks import (
     check_numbers,
     check_pair,
     check_weights,
+    read_bounds,
     read_table,
 )
 from lacunet.estimators._encoding import Indicator, Method, TargetScale
@@ -199,6 +200,8 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         y: Any,
         sample_weight: Any = None,
         *,
+        lower: Any = None,
+        upper: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         X_unlabelled: Any = None,
@@ -218,6 +221,12 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. Whole weights are counts, exactly, as long as the table
             grows no more than eight times by them; a weight of zero leaves the row out.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, NaN or infinite where there is none: a value
+            below a detection limit is NaN in ``X``, and the limit in ``upper``. Bounds
+            of observed values are checked, and have no effect. Where there is no lower
+            bound, it is 0 in a column without a negative value; give one of your own
+            where that is wrong.
         X_val, y_val : default=None
             Validation rows, instead of a fraction of ``X``: for data in groups or in
             time.
@@ -278,6 +287,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             table,
             problem,
             began=began,
+            bounds=read_bounds(self, table, lower, upper),
             valid=valid,
             X_unlabelled=X_unlabelled,
             checkpoint=checkpoint,
@@ -302,7 +312,14 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             std=(self._scale.std.shape, (n_outputs,)),
         )
 
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Any:
         """Predict the targets of each row.
 
         Parameters
@@ -313,6 +330,9 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             Whether to return the standard deviation of each target too: by its noise,
             by the networks' disagreement and by what is missing
             (:meth:`predict_variances` returns each).
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``. Standard deviations take such
+            cells for missing ones.
 
         Returns
         -------
@@ -320,7 +340,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         std : ndarray of the same shape
             If ``return_std``.
         """
-        predictions = self._flatten(self._predict_table(X))
+        predictions = self._flatten(self._predict_table(X, lower, upper))
         if not return_std:
             return predictions
         return predictions, np.sqrt(self.predict_variances(X).total)
@@ -365,8 +385,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         A new row's target is below its quantile at 0.95 with a probability of 0.95,
         whichever values are missing, as long as rows are like those of training and
         values are missing at random: quantiles are calibrated on rows that the model
-        keeps, after the same values were hidden in these. Where rows lack many other
-        combinations of values, fewer calibration rows are used for each, at least 200.
+        keeps, after the same values were hidden in these.
 
         Parameters
         ----------
@@ -385,6 +404,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             msg = f"Got quantiles={quantiles!r}, but expected some between 0 and 1."
             raise ValueError(msg)
         found = find_quantiles(self, self._read(X)[1], levels)
+        found[:, self._scale.std == 0] = 0.0  # of a constant target, not infinite
         return self._flatten(self._finish(found.swapaxes(1, 2)).swapaxes(1, 2))
 
     def _flatten(self, outputs: np.ndarray) -> np.ndarray:

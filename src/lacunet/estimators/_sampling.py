@@ -107,7 +107,7 @@ def hide(
     """Hide cells, or patches of images, in a fraction of the rows of (batch, width).
 
     ``sources`` are the original columns of the encoded ones, -1 where nothing may be
-    hidden.
+    hidden. Behind these may be lower and upper bounds of the first columns.
     """
     if rate == 0.0:
         return x
@@ -131,4 +131,7 @@ def hide(
             places = torch.arange(size)
             inside.append((places >= start) & (places < start + length))  # (batch, *)
         hidden = (inside[0][:, :, None] & inside[1][:, None, :]).flatten(1)
+    n_bounds = (x.shape[1] - hidden.shape[1]) // 2
+    if n_bounds:  # of numbers, which come first: hidden with them
+        hidden = torch.cat((hidden, *2 * [hidden[:, :n_bounds]]), 1)
     return x.masked_fill((hidden.to(x.device) & chosen.to(x.device)), torch.nan)

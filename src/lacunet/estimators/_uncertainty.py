@@ -23,13 +23,13 @@ from lacunet.estimators._predicting import (
     PredictingEstimator,
     average,
 )
-from lacunet.exceptions import warn_user
+from lacunet.exceptions import LacunetError, warn_user
 
 # Calibration rows for a pattern of missing values: those that lack nothing beyond it,
-# but at least so many, with those that lack least beyond it.
+# but at least so many, with those that lack least beyond it; and at most so many, where
+# predictions are means over draws.
 _FEWEST_ROWS = 200
-# And of all patterns together, as long as each has the fewest.
-_ROWS_IN_ALL = 2**15
+_MOST_DRAWN_ROWS = 300
 # Draws of a calibration row, where predictions are means over draws.
 _DRAWS = 16
 # Rows that are compared with calibration rows at once.
@@ -74,7 +74,8 @@ def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
     """Return the parts of the variance of encoded rows, (rows, outputs), to scale."""
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    means, *parts = _split_variance(model, x, weights, int(model.n_samples))
+    n_draws = max(_DRAWS, int(model.n_samples))
+    means, *parts = _split_variance(model, x, weights, n_draws)
     known, *others = _split_variance(model, kept.x.to(x.device), weights, _DRAWS)
     noise = _Noise(kept, known, others[0] + others[1])
     return VarianceParts(noise(means[-1]), *parts)
@@ -119,6 +120,12 @@ class _Noise:
         for f, square, other in zip(own.T, squares.T, others.T, strict=True):
             order = np.argsort(f)
             order = order[~np.isnan(square[order])]
+            if not len(order):
+                msg = (
+                    "Got an output without a target in the calibration rows, but "
+                    "expected one at least. Fit to more rows, or leave it out."
+                )
+                raise LacunetError(msg)
             f, square, other = (each[order] for each in (f, square, other))
             ranks = np.linspace(0.0, 1.0, len(f))
             places = np.linspace(0, len(f) - 1, _KNOTS).round().astype(int)
@@ -158,7 +165,9 @@ def find_quantiles(
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             for output in range(scores.shape[1]):
                 seen = ~np.isnan(scores[:, output])
-                centres = means[near.folds.numpy()[seen], :, output][:, block]
+                centres = means[np.ix_(near.folds.numpy()[seen], block, [output])][
+                    ..., 0
+                ]
                 errors = scores[seen, output, None] * deviations[block, output]
                 quantiles[block, output] = _pick(centres + errors, levels)
     if np.isinf(quantiles).any():
@@ -200,10 +209,12 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
         known = _of_own_fold(_predict_by_fold(model, near.x, weights, _DRAWS)[0], near)
         known = known[np.arange(len(known)), near.targets.numpy()]
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
-            others = probabilities[near.folds.numpy()][
-                :, block
-            ]  # (near, block, classes)
-            n_stranger = (known[:, None, None] <= others).sum(0)
+            n_stranger = np.zeros((len(block), probabilities.shape[-1]))
+            for fold in np.unique(near.folds.numpy()):
+                of_fold = np.sort(known[near.folds.numpy() == fold])
+                n_stranger += np.searchsorted(
+                    of_fold, probabilities[fold, block], side="right"
+                )
             p_values[block] = (1 + n_stranger) / (1 + len(known))
     return p_values
 
@@ -216,18 +227,18 @@ def _calibrate(
     observed = encoded.observed(x).cpu()
     patterns, of_row = torch.unique(observed, dim=0, return_inverse=True)
     known = encoded.observed(kept.x)
-    most = max(_FEWEST_ROWS, _ROWS_IN_ALL // len(patterns))
+    drawn = model._needs_draws(x).cpu()
     for number, pattern in enumerate(patterns):
         # Each has others, if it does not have all: errors of few would be in all.
         seed = zlib.crc32(np.packbits(pattern.numpy()).tobytes())
         order = torch.from_numpy(np.random.RandomState(seed).permutation(len(known)))
         n_beyond, nearest = (pattern & ~known[order]).sum(1).sort(stable=True)
         n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
-        chosen = order[nearest[: min(n, most)]]
+        rows = (of_row == number).nonzero()[:, 0]
+        chosen = order[nearest[: min(n, _MOST_DRAWN_ROWS) if drawn[rows[0]] else n]]
         some, targets, folds = (each[chosen] for each in kept[:3])
-        hidden = encoded.mark(encoded.hide(some, ~pattern)).to(x.device)
-        rows = (of_row == number).nonzero()[:, 0].numpy()
-        yield rows, Calibration(hidden, targets, folds, kept.n_folds)
+        hidden = encoded.mark(encoded.hide(some, ~pattern), ~pattern).to(x.device)
+        yield rows.numpy(), Calibration(hidden, targets, folds, kept.n_folds)
 
 
 def _predict_by_fold(

@@ -13,8 +13,9 @@ from lacunet.density import (
     MixedMixtureDensity,
     MixtureDensity,
 )
-from lacunet.estimators._densities import DTYPE
+from lacunet.estimators._densities import DTYPE, split_bounds
 from lacunet.estimators._recipe import RECIPE
+from lacunet.functional import place_bounds
 from lacunet.nn import (
     PRUNE,
     ActivationLike,
@@ -245,18 +246,27 @@ class View(nn.Module):
 
     def forward(self, x: Tensor, generator: RowGenerator | None = None) -> Tensor:
         """Return the outputs of every network, (networks, batch, out)."""
-        out: Tensor = self.networks(x, generator)
-        return out
+        first: Any = self.networks.first
+        rows, lower, upper = split_bounds(x, first.in_features)
+        if lower is None:
+            out: Tensor = self.networks(x, generator)
+            return out
+        return self.networks.behind(first(rows, lower=lower, upper=upper), generator)
 
     def forward_draws(self, x: Tensor, n: int) -> Tensor:
         """Return the outputs for draws of each row, (networks, n, batch, out)."""
-        first = self.networks.first
+        first: Any = self.networks.first
+        x, lower, upper = split_bounds(x, first.in_features)
+        if lower is not None:
+            x, lower, upper = place_bounds(x, lower, upper)
         if isinstance(first, ExpectedBins):
             known, beyond = first.bins(x)
-            draws = self.density.condition(known).quasi_sample(n)
+            if lower is not None and upper is not None:
+                upper = first.ruled_out(lower, upper)
+            draws = self.density.condition(known, upper=upper).quasi_sample(n)
             responses = first.complete(draws.flatten(0, 1), beyond.repeat(n, 1))
         else:
-            draws = self.density.condition(x).quasi_sample(n)
+            draws = self.density.condition(x, lower=lower, upper=upper).quasi_sample(n)
             responses = first(draws.flatten(0, 1))
         out: Tensor = self.networks.behind(responses)  # (networks, n * batch, out)
         return out.view(out.shape[0], n, len(x), out.shape[-1])
@@ -397,6 +407,48 @@ def put_in_bins(x: np.ndarray, bins: Sequence[Bins]) -> np.ndarray:
         known = np.eye(len(centres))[places]
         one_hot.append(np.where(np.isnan(column)[:, None], np.nan, known))
     return np.hstack([*one_hot, x[:, len(bins) :]])
+
+
+def add_edges(
+    bins: Sequence[Bins], numbers: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> list[Bins]:
+    """Put edges at the bounds of missing numbers, so that bins lie on one side of them.
+
+    ``numbers`` are the columns with such cells filled in, for the means of the bins.
+    """
+    found = []
+    columns = (numbers.T, lower.T, upper.T)
+    for (edges, centres), column, low, high in zip(bins, *columns, strict=True):
+        ends = np.concatenate([low, high])
+        ends = np.unique(ends[~np.isnan(ends)])
+        if not len(ends):
+            found.append(Bins(edges, centres))
+            continue
+        if len(ends) > RECIPE.quantiles:
+            ranks = np.linspace(0, 1, RECIPE.quantiles)
+            ends = np.unique(np.quantile(ends, ranks, method="nearest"))
+        edges = np.union1d(edges, ends)
+        values = column[~np.isnan(column)]
+        places = np.searchsorted(edges, values)
+        counts = np.bincount(places, minlength=len(edges) + 1)
+        totals = np.bincount(places, values, minlength=len(edges) + 1)
+        nearest = np.append(edges, edges[-1])  # of bins without a value
+        centres = np.where(counts, totals / np.maximum(counts, 1), nearest)
+        found.append(Bins(edges, centres))
+    return found
+
+
+def rule_out(
+    bins: Sequence[Bins], lower: np.ndarray, upper: np.ndarray, n_more: int
+) -> np.ndarray:
+    """Return the bins outside of bounds, and False for ``n_more`` columns behind."""
+    low, high = np.nan_to_num(lower, nan=-np.inf), np.nan_to_num(upper, nan=np.inf)
+    outside = []
+    for place, (edges, _) in enumerate(bins):
+        starts, stops = np.append(-np.inf, edges), np.append(edges, np.inf)
+        inside = (starts < high[:, place, None]) & (stops > low[:, place, None])
+        outside.append(~inside)
+    return np.hstack([*outside, np.zeros((len(lower), n_more), dtype=bool)])
 
 
 def find_codes(x: np.ndarray, bins: Sequence[Bins], sizes: Sequence[int]) -> np.ndarray:

@@ -55,7 +55,7 @@ _MOST_MISSING_BINS = 6
 _ROWS_PER_MISSING_BIN = 20
 # Of intervals and sets, and the rows that they are checked on.
 COVERAGE = 0.9
-_MOST_COVERED = 500
+_MOST_COVERED = 300
 _FIRST_COLUMNS = 3  # the most important, measured given the others, too
 
 
@@ -288,7 +288,7 @@ class HoldOut:
         Their first scores by the number of missing values in a row.
     coverage : tuple of CoverageBin
         Coverage of our model's 90% prediction intervals, or sets of classes, by the
-        number of missing values in a row, in at most 500 rows. Empty if the model has
+        number of missing values in a row, in at most 300 rows. Empty if the model has
         no calibration rows.
     importance : Importance
         Which columns our model relies on, by permutation.
@@ -402,6 +402,8 @@ def hold_out(
     random_state: int = 0,
     on_step: Callable[[str], object] | None = None,
     checkpoint: str | PathLike[str] | None = None,
+    lower: pd.DataFrame | None = None,
+    upper: pd.DataFrame | None = None,
 ) -> HoldOut:
     """Fit a model on some of the rows, and evaluate it on the others.
 
@@ -429,6 +431,9 @@ def hold_out(
         Called before each step with a few words that describe it.
     checkpoint : str or PathLike, default=None
         File for the state of training: our model goes on from it if there is one.
+    lower, upper : DataFrame of the shape of ``X``, default=None
+        Bounds of missing values, which our model uses; the importance of columns is
+        measured without them.
 
     Returns
     -------
@@ -464,8 +469,14 @@ def hold_out(
     if on_step is not None:
         on_step(f"fitting lacunet on {len(train):,} rows")
     began = time.perf_counter()
+    given = {"lower": lower, "upper": upper}
+    bounds = {name: end for name, end in given.items() if end is not None}
     ours.fit(
-        X.iloc[train], labels[train], X_unlabelled=X_unlabelled, checkpoint=checkpoint
+        X.iloc[train],
+        labels[train],
+        X_unlabelled=X_unlabelled,
+        checkpoint=checkpoint,
+        **{name: end.iloc[train] for name, end in bounds.items()},
     )
     return score_model(
         ours,
@@ -477,6 +488,7 @@ def hold_out(
         test_size=test_size,
         random_state=random_state,
         on_step=on_step,
+        bounds={name: end.iloc[test] for name, end in bounds.items()},
     )
 
 
@@ -493,6 +505,7 @@ def score_model(
     on_step: Callable[[str], object] | None = None,
     n_train: int | None = None,
     class_counts: Mapping[Any, int] | None = None,
+    bounds: Mapping[str, pd.DataFrame] | None = None,
 ) -> HoldOut:
     """Evaluate a model that is fitted already, and others that are fitted now.
 
@@ -517,6 +530,8 @@ def score_model(
         Number of training rows, if ``train`` is a sample of them.
     class_counts : mapping, default=None
         Of a sample, how many training rows each class has.
+    bounds : mapping of str to DataFrame, default=None
+        ``lower`` and ``upper`` bounds of missing values of the held-out rows.
 
     Returns
     -------
@@ -542,7 +557,11 @@ def score_model(
         times[name] = time.perf_counter() - began
 
     report(f"scoring on {len(y_test):,} held-out rows")
-    predicted = {name: predict(each, X_test, classes) for name, each in models.items()}
+    ends = {"lacunet": bounds or {}}
+    predicted = {
+        name: predict(each, X_test, classes, **ends.get(name, {}))
+        for name, each in models.items()
+    }
     losses = {k: row_losses(task, codes_test, p) for k, p in predicted.items()}
     pair = {name: predicted[name] for name in ("lacunet", "hgb")}
     by_task: dict[str, Any] = {}

@@ -164,11 +164,12 @@ def align_probabilities(
     return aligned
 
 
-def predict(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+def predict(model: Any, X: Any, classes: np.ndarray, **bounds: Any) -> np.ndarray:
     """Return probabilities of all classes, or numbers if there are no classes."""
     if len(classes):
-        return align_probabilities(model.predict_proba(X), model.classes_, classes)
-    return np.asarray(model.predict(X))
+        probabilities = model.predict_proba(X, **bounds)
+        return align_probabilities(probabilities, model.classes_, classes)
+    return np.asarray(model.predict(X, **bounds))
 
 
 def trivial_model(task: Task) -> Any:

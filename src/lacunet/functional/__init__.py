@@ -21,6 +21,7 @@ from lacunet.functional._activations import (
     expected_softplus,
     expected_tanh,
 )
+from lacunet.functional._bounds import truncated_moments
 from lacunet.functional._condition import Components, condition, log_likelihood
 from lacunet.functional._diag import DiagComponents
 from lacunet.functional._factor import FactorComponents
@@ -33,14 +34,19 @@ from lacunet.functional._rbf import expected_rbf
 
 # For the rooms above, not for users.
 # isort: split
+from lacunet.functional._bounds import BoundedConditional as BoundedConditional
+from lacunet.functional._bounds import draw_truncated as draw_truncated
 from lacunet.functional._condition import check_gaussian as check_gaussian
 from lacunet.functional._condition import check_mixed as check_mixed
 from lacunet.functional._diag import cancels as cancels
 from lacunet.functional._diag import diag_log_likelihood as diag_log_likelihood
 from lacunet.functional._factor import factor_posterior as factor_posterior
+from lacunet.functional._mixed import Restriction as Restriction
+from lacunet.functional._mixed import find_restrictions as find_restrictions
 from lacunet.functional._mixed import group_starts as group_starts
 from lacunet.functional._mixed import level_variances as level_variances
 from lacunet.functional._mixed import padded_groups as padded_groups
+from lacunet.functional._mixed import restrict as restrict
 from lacunet.functional._mixed import split_at as split_at
 from lacunet.functional._mixture import LinearMap as LinearMap
 from lacunet.functional._moments import Affine as Affine
@@ -48,6 +54,7 @@ from lacunet.functional._moments import Convolution as Convolution
 from lacunet.functional._ops import Cells as Cells
 from lacunet.functional._ops import WideCells as WideCells
 from lacunet.functional._ops import find_patterns as find_patterns
+from lacunet.functional._ops import place_bounds as place_bounds
 from lacunet.functional._ops import split_cells as split_cells
 from lacunet.functional._ops import wide_dtype as wide_dtype
 from lacunet.functional._ops import widen as widen
@@ -88,4 +95,5 @@ __all__ = [
     "masked_bce",
     "masked_mse",
     "mix",
+    "truncated_moments",
 ]

@@ -24,7 +24,12 @@ Components = GaussianComponents | MixedComponents
 
 
 def condition(
-    x: Tensor, components: Components, *, gamma: float | Tensor
+    x: Tensor,
+    components: Components,
+    *,
+    gamma: float | Tensor,
+    lower: Tensor | None = None,
+    upper: Tensor | None = None,
 ) -> ConditionalMixture:
     """Compute the gamma-regularised conditional density F_S of every row.
 
@@ -43,6 +48,12 @@ def condition(
         whether there are categorical columns.
     gamma : float or Tensor of shape () or (features,)
         The regulariser, not negative. The columns of a category share their mean.
+    lower, upper : Tensor of shape (batch, features), optional
+        Bounds of missing cells; NaN or infinite where there is none. Given the
+        component, such a cell is a truncated normal. With diagonal covariances that is
+        exact, and with others for rows with one such cell; several are taken one after
+        the other, by their moments. In the columns of a category an upper bound of 0
+        rules a level out.
 
     Returns
     -------
@@ -61,13 +72,24 @@ def condition(
     tensor([[ 9., 10.]])
     >>> condition(x, two, gamma=1e9).mean()  # the marginal: both are as likely
     tensor([[9., 5.]])
+
+    Of a value that is known to be above 5, too.
+
+    >>> nothing, bound = torch.full((1, 2), torch.nan), torch.tensor([[5.0, torch.nan]])
+    >>> condition(nothing, two, gamma=0.0, lower=bound).mean().round(decimals=3)
+    tensor([[10., 10.]])
     """
-    cells, noise = prepare(x, components, gamma)
+    cells, noise = prepare(x, components, gamma, lower, upper)
     return components.condition(cells, noise)
 
 
 def log_likelihood(
-    x: Tensor, components: Components, *, gamma: float | Tensor = 0.0
+    x: Tensor,
+    components: Components,
+    *,
+    gamma: float | Tensor = 0.0,
+    lower: Tensor | None = None,
+    upper: Tensor | None = None,
 ) -> Tensor:
     """Compute the log density of each row's observed cells under the mixture.
 
@@ -79,6 +101,9 @@ def log_likelihood(
         The mixture of Gaussians.
     gamma : float or Tensor of shape () or (features,), default=0.0
         Variance of the noise on the observed values.
+    lower, upper : Tensor of shape (batch, features), optional
+        Bounds of missing cells, as in :func:`condition`: the log probability of values
+        between them is added.
 
     Returns
     -------
@@ -92,13 +117,17 @@ def log_likelihood(
     >>> log_likelihood(torch.tensor([[0.0, torch.nan]]), one)
     tensor([-0.9189])
     """
-    cells, noise = prepare(x, components, gamma)
+    cells, noise = prepare(x, components, gamma, lower, upper)
     joint = components.log_weights + components.log_likelihood(cells, noise)
     return joint.logsumexp(-1).to(x.dtype)
 
 
 def prepare(
-    x: Tensor, components: Components, gamma: float | Tensor
+    x: Tensor,
+    components: Components,
+    gamma: float | Tensor,
+    lower: Tensor | None = None,
+    upper: Tensor | None = None,
 ) -> tuple[Cells, Tensor]:
     """Check what was handed over and take the batch apart."""
     check_components(components)
@@ -109,7 +138,7 @@ def prepare(
     if not branch_free():
         check_gamma(gamma, components.means.shape[1])
     noise = torch.as_tensor(gamma, dtype=x.dtype, device=x.device)
-    return split_cells(x), noise
+    return split_cells(x, lower, upper), noise
 
 
 def check_components(components: Components) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from lacunet._validation import branch_free
+from lacunet.functional._bounds import BoundedConditional
 from lacunet.functional._mixture import (
     ALL_PAIRS,
     ConditionalMixture,
@@ -38,13 +39,18 @@ class DiagComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, diag(variances)_o + gamma) for every component."""
-        return log_normal(cells, self.means, self.variances, gamma)
+        given = log_normal(cells, self.means, self.variances, gamma)
+        if cells.lower is None:
+            return given
+        flat = DiagConditional(torch.zeros_like(given), cells, self)
+        return given + BoundedConditional.of(flat, gamma).evidence
 
-    def condition(self, cells: Cells, gamma: Tensor) -> "DiagConditional":
+    def condition(self, cells: Cells, gamma: Tensor) -> ConditionalMixture:
         """Return F_S: the missing cells keep their moments, only the weights change."""
-        joint = self.log_weights + self.log_likelihood(cells, gamma)
-        log_weights = joint.log_softmax(-1).to(cells.values.dtype)
-        return DiagConditional(log_weights, cells, self)
+        given = log_normal(cells, self.means, self.variances, gamma)
+        log_weights = (self.log_weights + given).log_softmax(-1)
+        base = DiagConditional(log_weights.to(cells.values.dtype), cells, self)
+        return base if cells.lower is None else BoundedConditional.of(base, gamma)
 
 
 def diag_log_likelihood(cells: WideCells, means: Tensor, variances: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacunet._validation import branch_free
+from lacunet.functional._bounds import BoundedConditional
 from lacunet.functional._diag import cancels, diag_log_likelihood, log_normal
 from lacunet.functional._mixture import (
     ALL_PAIRS,
@@ -52,21 +53,29 @@ class FactorComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
-        return self._posterior(cells, gamma, find_patterns(cells.observed))[0]
+        patterns = find_patterns(cells.observed)
+        given, posterior = self._posterior(cells, gamma, patterns)
+        if cells.lower is None:
+            return given
+        flat = FactorConditional(
+            torch.zeros_like(given), cells, self, patterns, posterior
+        )
+        return given + BoundedConditional.of(flat, gamma).evidence
 
-    def condition(self, cells: Cells, gamma: Tensor) -> "FactorConditional":
+    def condition(self, cells: Cells, gamma: Tensor) -> ConditionalMixture:
         """Return F_S, by the posterior of the factors given the observed cells."""
         patterns = find_patterns(cells.observed)
         log_likelihood, posterior = self._posterior(cells, gamma, patterns)
         dtype = cells.values.dtype
         log_weights = (self.log_weights + log_likelihood).log_softmax(-1).to(dtype)
-        return FactorConditional(
+        base = FactorConditional(
             log_weights,
             cells,
             self,
             patterns,
             FactorPosterior(*(tensor.to(dtype) for tensor in posterior)),
         )
+        return base if cells.lower is None else BoundedConditional.of(base, gamma)
 
     def _posterior(
         self, cells: Cells, gamma: Tensor, patterns: Patterns
@@ -152,6 +161,19 @@ class FactorConditional(ConditionalMixture):
         half = root @ self.components.loadings.mT
         spread = self.components.variances + half.square().sum(-2)
         return self.patterns.expand(spread)
+
+    def covariance_columns(self, columns: Tensor) -> Tensor:
+        """Return the covariances with the features, and then with the factors."""
+        root = self.posterior.root.movedim((2, 3), (1, 0))
+        half = self.patterns.expand(root @ self.components.loadings.to(root.dtype).mT)
+        at = columns[:, None].expand(-1, half.shape[1], -1)  # (batch, c, n)
+        some = half.gather(-1, at[:, :, None].expand(-1, -1, half.shape[2], -1)).mT
+        noise = self.components.variances.to(root.dtype).expand(len(at), -1, -1)
+        noise = noise.gather(-1, at)[..., None]
+        features = (some @ half).scatter_add(-1, at[..., None], noise)
+        missing = self.cells.missing.to(features.dtype)[:, None, None]
+        factors = some @ self.patterns.expand(root)  # (batch, c, n, rank)
+        return torch.cat((features * missing, factors), -1)
 
     def mapped_variance(  # noqa: D102
         self, linear: LinearMap, pairs: Pairs = ALL_PAIRS

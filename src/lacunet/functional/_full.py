@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lacunet._validation import branch_free
+from lacunet.functional._bounds import BoundedConditional
 from lacunet.functional._diag import log_normal
 from lacunet.functional._mixture import (
     ALL_PAIRS,
@@ -52,14 +53,20 @@ class FullComponents(NamedTuple):
 
     def log_likelihood(self, cells: Cells, gamma: Tensor) -> Tensor:
         """Compute log N(x_o; m_o, covariance_oo + gamma) for every component."""
-        return _Batch.of(self, cells, gamma).posterior().log_likelihood
+        posterior = _Batch.of(self, cells, gamma).posterior()
+        given = posterior.log_likelihood
+        if cells.lower is None:
+            return given
+        flat = FullConditional(torch.zeros_like(given), cells, self, posterior)
+        return given + BoundedConditional.of(flat, gamma).evidence
 
-    def condition(self, cells: Cells, gamma: Tensor) -> "FullConditional":
+    def condition(self, cells: Cells, gamma: Tensor) -> ConditionalMixture:
         """Return F_S by regression of the missing cells on the observed ones."""
         posterior = _Batch.of(self, cells, gamma).posterior()
         joint = self.log_weights + posterior.log_likelihood
         log_weights = joint.log_softmax(-1).to(cells.values.dtype)
-        return FullConditional(log_weights, cells, self, posterior)
+        base = FullConditional(log_weights, cells, self, posterior)
+        return base if cells.lower is None else BoundedConditional.of(base, gamma)
 
 
 class FullPosterior(NamedTuple):
@@ -315,6 +322,18 @@ class FullConditional(ConditionalMixture):
             variances.append(block.spread_out(rows, self.cells.values.shape[1]))
         variance = self.posterior.by_row(variances).clamp_min(0.0)
         return variance.to(self.cells.values.dtype)
+
+    def covariance_columns(self, columns: Tensor) -> Tensor:  # noqa: D102
+        results = []
+        for block in self.posterior.blocks:
+            of_row = block.patterns.of_row
+            some = columns.index_select(0, block.rows)  # (rows, n)
+            same = block.columns[of_row][:, None] == some[..., None]
+            place = same.to(torch.uint8).argmax(-1)
+            covariance = block.covariance.transpose(1, 2)  # (patterns, size, c, size)
+            found = covariance[of_row[:, None], place].transpose(1, 2)
+            results.append(block.spread_out(found, self.cells.values.shape[1]))
+        return self.posterior.by_row(results)
 
     def mapped_variance(  # noqa: D102
         self, linear: LinearMap, pairs: Pairs = ALL_PAIRS

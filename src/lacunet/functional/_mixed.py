@@ -5,7 +5,7 @@ column: one-hot, or NaN all over where the category is missing. Given the compon
 groups are independent of each other and of the numeric columns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from lacunet.functional._mixture import (
     ConditionalMixture,
     LinearMap,
     Pairs,
+    mix,
 )
 from lacunet.functional._moments import Affine
 from lacunet.functional._ops import (
@@ -96,7 +97,8 @@ class MixedComponents(NamedTuple):
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
         given = self.gaussian.log_likelihood(numeric, noise)
-        return given + self._evidence(levels, gamma)
+        restricted = self.restrict(find_restrictions(levels, self.sizes), gamma)
+        return given + self._evidence(levels, gamma, restricted)
 
     def condition(self, cells: Cells, gamma: Tensor) -> "MixedConditional":
         """Return F_S: the observed levels are evidence for the Gaussian components."""
@@ -109,14 +111,36 @@ class MixedComponents(NamedTuple):
         numeric, levels = split_at(cells, self.n_numeric)
         noise = gamma if gamma.ndim == 0 else gamma[: self.n_numeric]
         # To the Gaussian part, the levels give a prior that each row has.
-        prior = self.log_weights + self._evidence(levels, gamma)  # (batch, components)
+        restricted = self.restrict(find_restrictions(levels, self.sizes), gamma)
+        prior = self.log_weights + self._evidence(levels, gamma, restricted)
         given = self.gaussian._replace(log_weights=prior).condition(numeric, noise)
-        return MixedConditional(given.log_weights, cells, self, given)
+        return MixedConditional(given.log_weights, cells, self, given, restricted)
 
-    def _evidence(self, levels: Cells, gamma: Tensor) -> Tensor:
+    def _evidence(
+        self, levels: Cells, gamma: Tensor, restricted: Sequence["RestrictedGroup"]
+    ) -> Tensor:
         """Compute log((p + gamma / L) / (1 + gamma)) of the observed levels, summed."""
         table = self.level_evidence(gamma)
-        return levels.values.to(table.dtype) @ table.T
+        evidence = levels.values.to(table.dtype) @ table.T  # (batch, components)
+        for group in restricted:
+            seen = group.evidence.index_select(0, group.of_row)
+            evidence = evidence.index_add(0, group.rows, seen)
+        return evidence
+
+    def restrict(
+        self, restrictions: Sequence["Restriction"], gamma: Tensor
+    ) -> list["RestrictedGroup"]:
+        """Return what it means that some levels of missing categories are ruled out."""
+        if not restrictions:
+            return []
+        table, probabilities = self.level_evidence(gamma), self.probabilities
+        found = []
+        for start, rows, of_row, possible in restrictions:
+            here = slice(start, start + possible.shape[1])
+            chances = probabilities[:, here].to(table.dtype)
+            inside = restrict(possible, table[:, here], chances)
+            found.append(RestrictedGroup(start, rows, of_row, *inside))
+        return found
 
     def level_evidence(self, gamma: Tensor) -> Tensor:
         """Compute log((p + gamma / L) / (1 + gamma)) of each level, (components, *)."""
@@ -131,10 +155,70 @@ class MixedComponents(NamedTuple):
         return blurred.clamp_min(torch.finfo(wide).tiny).log()
 
 
+class Restriction(NamedTuple):
+    """Rows of which some levels of a missing category are ruled out."""
+
+    start: int  # the group's first level
+    rows: Tensor  # of the batch
+    of_row: Tensor  # which of the distinct sets of possible levels each of them has
+    possible: Tensor  # these sets, (distinct, levels), bool
+
+
+def find_restrictions(levels: Cells, sizes: tuple[int, ...]) -> list[Restriction]:
+    """Find the missing categories of which some levels are ruled out."""
+    if levels.upper is None:
+        return []
+    found = []
+    groups = (levels.upper > 0).split(sizes, 1)
+    for start, group in zip(group_starts(sizes), groups, strict=True):
+        rows = (~group).any(1).nonzero()[:, 0]
+        if len(rows):
+            some = group.index_select(0, rows)
+            possible, of_row = torch.unique(some, dim=0, return_inverse=True)
+            found.append(Restriction(start, rows, of_row, possible))
+    return found
+
+
+class RestrictedGroup(NamedTuple):
+    """The same, with what it means under the components."""
+
+    start: int  # the group's first level
+    rows: Tensor  # of the batch
+    of_row: Tensor  # which of the distinct sets of possible levels each of them has
+    evidence: Tensor  # log probability of these levels, (distinct, components)
+    chances: Tensor  # of each level given that, (distinct, components, levels)
+
+    def spread_out(self, of_distinct: Tensor, n_rows: int) -> Tensor:
+        """Give (distinct, components, *) to the rows that have it, and 0 to others."""
+        out = of_distinct.new_zeros((n_rows, *of_distinct.shape[1:]))
+        return out.index_copy(0, self.rows, of_distinct.index_select(0, self.of_row))
+
+
+def restrict(
+    possible: Tensor, evidence: Tensor, probabilities: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return log evidence and chances of sets of possible levels.
+
+    Of ``possible`` (distinct, levels), bool, and two tables (components, levels): log
+    evidence of each level, and its probability. As in RestrictedGroup.
+    """
+    if not bool(possible.any(1).all()):
+        msg = (
+            "Got bounds that rule out all levels of a category, but expected one at "
+            "least that is possible."
+        )
+        raise ValueError(msg)
+    logs = evidence.masked_fill(~possible[:, None], -torch.inf).logsumexp(-1)
+    tiny = torch.finfo(probabilities.dtype).tiny
+    # Levels that are possible, but not in this component, are equally so.
+    chances = probabilities.clamp_min(tiny) * possible[:, None]
+    return logs, chances / chances.sum(-1, keepdim=True)
+
+
 def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:
     """Split the cells of a batch into numeric columns and levels."""
-    numeric = Cells(*(tensor[:, :n_numeric] for tensor in cells))
-    return numeric, Cells(*(tensor[:, n_numeric:] for tensor in cells))
+    numeric = cells.map(lambda tensor: tensor[:, :n_numeric])
+    return numeric, cells.map(lambda tensor: tensor[:, n_numeric:])
 
 
 def group_starts(sizes: tuple[int, ...]) -> list[int]:
@@ -148,6 +232,7 @@ class MixedConditional(ConditionalMixture):
 
     components: MixedComponents
     gaussian: ConditionalMixture  # of the numeric columns, with the same weights
+    restricted: Sequence[RestrictedGroup] = ()
 
     @property
     def _levels(self) -> Cells:
@@ -162,37 +247,52 @@ class MixedConditional(ConditionalMixture):
             Observed cells are returned bit for bit.
         """
         levels = self._levels
-        filled = self.weights @ self.components.probabilities
+        filled = self._frequencies()
         known = torch.where(levels.observed, levels.values, filled)
         return torch.cat((self.gaussian.mean(), known), 1)
 
     def variance(self) -> Tensor:  # noqa: D102 - the same, without the large tensor
-        frequency = self.weights @ self.components.probabilities
+        frequency = self._frequencies()
         spread = torch.where(self._levels.observed, 0.0, frequency * (1.0 - frequency))
         return torch.cat((self.gaussian.variance(), spread), 1)
 
+    def _frequencies(self) -> Tensor:
+        """Return the probabilities of missing levels, (batch, levels)."""
+        if not self.restricted:
+            return self.weights @ self.components.probabilities
+        return mix(self.weights, self._chances())
+
+    def _chances(self) -> Tensor:
+        """Return probabilities of levels, (components, *) or (batch, components, *)."""
+        chances = self.components.probabilities
+        if self.restricted:
+            chances = chances.expand(len(self.log_weights), -1, -1).clone()
+        for group in self.restricted:
+            here = slice(group.start, group.start + group.chances.shape[-1])
+            of_rows = group.chances.index_select(0, group.of_row)
+            chances[group.rows, :, here] = of_rows.to(chances.dtype)
+        return chances
+
     def component_means(self) -> Tensor:  # noqa: D102
-        return self._beside(
-            self.gaussian.component_means(), self.components.probabilities
-        )
+        return self._beside(self.gaussian.component_means(), self._chances())
 
     def component_variances(self) -> Tensor:  # noqa: D102
-        chances = self.components.probabilities
+        chances = self._chances()
         return self._beside(
             self.gaussian.component_variances(), chances * (1.0 - chances)
         )
 
     def _beside(self, numeric: Tensor, levels: Tensor) -> Tensor:
-        rows = levels.expand(numeric.shape[0], *levels.shape)
+        rows = levels.expand(numeric.shape[0], *levels.shape[-2:])
         return torch.cat((numeric, rows), -1)
 
     def completed(self, pairs: Pairs = ALL_PAIRS) -> Tensor:  # noqa: D102
         numeric = self.gaussian.completed(pairs)
-        levels = self._levels
+        levels, chances = self._levels, self._chances()
         known = torch.addcmul(
             pairs.of_rows(levels.values),
             pairs.of_rows(levels.missing),
-            pairs.of_components(self.components.probabilities),
+            (pairs.of_both if self.restricted else pairs.of_components)(chances),
         )
         return torch.cat((numeric, known), -1)
 
@@ -216,7 +316,17 @@ class MixedConditional(ConditionalMixture):
         chances = self.components.probabilities[:, place] * real  # (c, groups, most)
         levels = weight[:, first:][:, place]  # (hidden, groups, most)
         table = level_variances(chances.transpose(0, 1), levels.transpose(0, 1))
-        return variance + self._sum_missing(table.to(variance.dtype), pairs)
+        variance = variance + self._sum_missing(table.to(variance.dtype), pairs)
+        starts = group_starts(sizes)
+        for group in self.restricted:
+            size = group.chances.shape[-1]
+            some = weight[:, first + group.start :][:, :size].to(group.chances.dtype)
+            change = level_variances(group.chances, some) - table[
+                starts.index(group.start)
+            ].to(some.dtype)
+            change = group.spread_out(change, len(self.log_weights))
+            variance = variance + pairs.of_both(change.to(variance.dtype))
+        return variance.clamp_min(0.0) if self.restricted else variance
 
     def _groups(self, *columns: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Cut log probabilities and (rows, features) into groups, in wide dtype."""
@@ -246,6 +356,12 @@ class MixedConditional(ConditionalMixture):
         given = self.gaussian.log_rbf(centres[:, :first], variances[:, :first])
         if not self.components.sizes:
             return given
+        if self.restricted:
+            msg = (
+                "Got bounds that rule out levels of a category, but radial units "
+                "expected bounds of numbers only."
+            )
+            raise ValueError(msg)
         known = log_normal(self._levels, centres[:, first:], variances[:, first:])
         fits = [
             (p[:, None] + _log_normal_of_levels(c, v)).logsumexp(-1)
@@ -260,10 +376,19 @@ class MixedConditional(ConditionalMixture):
     def _draw(self, index: Tensor, noise: Tensor) -> Tensor:
         n_groups = len(self.components.sizes)
         uniforms = normal_cdf(noise[..., :n_groups])  # uniform
-        levels = [
-            _draw_level(p[0].exp(), index, uniform)
-            for p, uniform in zip(self._groups(), uniforms.unbind(-1), strict=True)
-        ]
+        restricted = {group.start: group for group in self.restricted}
+        starts = group_starts(self.components.sizes)
+        levels = []
+        for start, (logs,), uniform in zip(
+            starts, self._groups(), uniforms.unbind(-1), strict=True
+        ):
+            chances = logs.exp()
+            if start in restricted:
+                group = restricted[start]
+                of_rows = group.chances.index_select(0, group.of_row).to(chances.dtype)
+                chances = chances.repeat(len(self.log_weights), 1, 1)
+                chances[group.rows] = of_rows
+            levels.append(_draw_level(chances, index, uniform))
         numeric = self.gaussian._draw(index, noise[..., n_groups:])
         return torch.cat((numeric, *(level.to(numeric.dtype) for level in levels)), -1)
 
@@ -299,9 +424,14 @@ def _log_normal_of_levels(centres: Tensor, variances: Tensor) -> Tensor:
 def _draw_level(probabilities: Tensor, index: Tensor, uniform: Tensor) -> Tensor:
     """Draw one-hot levels (n, batch, levels) by the inverse distribution function.
 
-    The component ``index`` is (n, batch), the uniform ``uniform`` (n, batch or 1).
+    The component ``index`` is (n, batch), the uniform ``uniform`` (n, batch or 1);
+    probabilities are (components, levels), or those of each row.
     """
-    ends = probabilities.cumsum(1)[index]  # (n, batch, levels)
+    ends = probabilities.cumsum(-1)
+    if ends.ndim == 2:
+        ends = ends[index]  # (n, batch, levels)
+    else:
+        ends = ends[torch.arange(index.shape[1], device=index.device), index]
     level = (uniform[..., None] * ends[..., -1:] >= ends).sum(-1)
     n_levels = ends.shape[-1]
     return functional.one_hot(level.clamp_max(n_levels - 1), n_levels)

@@ -246,6 +246,14 @@ class ConditionalMixture(ABC):
     def component_variances(self) -> Tensor:
         """Return the variance of every cell given the component."""
 
+    def covariance_columns(self, columns: Tensor) -> Tensor | None:
+        """Return the covariances of all cells with some missing ones of each row.
+
+        Of columns (batch, n) as (batch, components, n, features), with 0 for observed
+        cells; None where the cells are independent given the component.
+        """
+        return None
+
     def pairs(self, prune: float = 0.0) -> tuple[Pairs, Tensor]:
         """Return the pairs of row and component that matter, and their weights.
 

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +17,21 @@ class Cells(NamedTuple):
     values: Tensor  # 0 where missing
     observed: Tensor  # bool
     missing: Tensor  # 1.0 where missing: the mask as a factor of matrix products
+    # Of missing cells that are known by bounds, infinite for all others; or None.
+    lower: Tensor | None = None
+    upper: Tensor | None = None
+
+    @property
+    def bounded(self) -> Tensor:
+        """Where a missing cell is known by a bound, bool."""
+        if self.lower is None or self.upper is None:
+            return torch.zeros_like(self.observed)
+        return (self.lower > -torch.inf) | (self.upper < torch.inf)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Cells":
+        """Apply a function to each of the tensors."""
+        ends = (None if t is None else function(t) for t in (self.lower, self.upper))
+        return Cells(*map(function, self[:3]), *ends)
 
 
 class WideCells(NamedTuple):
@@ -57,13 +73,63 @@ def without_nan(x: Tensor) -> Tensor:
     return torch.nan_to_num(x, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
 
 
-def split_cells(x: Tensor) -> Cells:
-    """Split ``x`` of shape (batch, features) into values and masks."""
+def split_cells(
+    x: Tensor, lower: Tensor | None = None, upper: Tensor | None = None
+) -> Cells:
+    """Split ``x`` of shape (batch, features) into values and masks.
+
+    ``lower`` and ``upper`` are bounds of missing cells, of the same shape, NaN or
+    infinite where there is none. Where they are equal, the cell is observed.
+    """
+    ends: list[Tensor] = []
+    if lower is not None or upper is not None:
+        x, *ends = place_bounds(x, lower, upper)
     # Cleaned before anything is computed: no NaN can reach a gradient from here on.
     values = without_nan(x)
     check_no_infinity(values)
     missing = torch.isnan(x)
-    return Cells(values, ~missing, missing.to(x.dtype))
+    cells = Cells(values, ~missing, missing.to(x.dtype), *ends)
+    return cells if ends and bool(cells.bounded.any()) else Cells(*cells[:3])
+
+
+def place_bounds(
+    x: Tensor, lower: Tensor | None, upper: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Check bounds, and return rows and the bounds of what is missing in them."""
+    ends = []
+    for name, end, none in (
+        ("lower", lower, -torch.inf),
+        ("upper", upper, torch.inf),
+    ):
+        if end is None:
+            ends.append(torch.full_like(x, none))
+            continue
+        if end.shape != x.shape:
+            msg = (
+                f"Got {name} of shape {tuple(end.shape)}, but expected "
+                f"{tuple(x.shape)}, a bound for each cell of x: NaN where there is "
+                f"none."
+            )
+            raise ValueError(msg)
+        ends.append(torch.where(torch.isnan(end), none, end.to(x.dtype)))
+    low, high = ends
+    wrong = (low > high) | (x < low) | (x > high)
+    if bool(wrong.any()):
+        row, column = wrong.nonzero()[0].tolist()
+        found = [float(tensor[row, column]) for tensor in (low, high, x)]
+        msg = (
+            f"Got lower={found[0]:g} and upper={found[1]:g} for the value {found[2]:g} "
+            f"in row {row}, column {column}, but expected lower <= upper, and a value "
+            f"that is not missing between them."
+        )
+        raise ValueError(msg)
+    x = torch.where(torch.isnan(x) & (low == high), low, x)
+    missing = torch.isnan(x)
+    return (
+        x,
+        torch.where(missing, low, -torch.inf),
+        torch.where(missing, high, torch.inf),
+    )
 
 
 def wide_dtype(x: Tensor) -> torch.dtype:

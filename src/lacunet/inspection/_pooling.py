@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from lacunet.estimators import LacunetImputer, read_table
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -270,7 +273,15 @@ def sensitivity(
     >>> [round(each.estimate, 1) for each in found.pooled]
     [-0.2, -0.1, 0.1, 0.2, 0.3]
     """
+    if not isinstance(imputer, LacunetImputer):
+        msg = f"Got a {type(imputer).__name__}, but expected a LacunetImputer."
+        raise TypeError(msg)
+    check_is_fitted(imputer)
+    if not len(shifts):
+        msg = f"Got shifts={shifts!r}, but expected at least one."
+        raise ValueError(msg)
     model = copy.copy(imputer)
+    X = read_table(model, X, reset=False)  # columns in the order of training
     encoder = model._inputs.table
     before = encoder.numbers_of(X)
     places = [
@@ -282,7 +293,8 @@ def sensitivity(
     if not places:
         return []
     # The same draws with each shift.
-    model.random_state = int(check_random_state(model.random_state).randint(2**31 - 1))
+    source = copy.deepcopy(check_random_state(model.random_state))
+    model.random_state = int(source.randint(2**31 - 1))
     values = [
         [
             encoder.numbers_of(table)[:, places]

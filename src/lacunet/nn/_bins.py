@@ -16,10 +16,18 @@ from lacunet._validation import (
     check_rows,
 )
 from lacunet.density import MixedMixtureDensity
-from lacunet.functional import Affine, level_variances, padded_groups, without_nan
+from lacunet.functional import (
+    Affine,
+    level_variances,
+    padded_groups,
+    place_bounds,
+    restrict,
+    without_nan,
+)
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
 from lacunet.nn._expected import (
     PRUNE,
+    bounded_rows,
     check_prune,
     expected_map,
     full_precision,
@@ -212,9 +220,33 @@ class ExpectedBins(nn.Module):
         for row, means in zip(self.centres, centres, strict=True):
             row[: len(means)] = torch.as_tensor(means, dtype=row.dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the expected activation of each row."""
+    def forward(
+        self,
+        x: Tensor,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> Tensor:
+        """Return the expected activation of each row.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, numeric columns + sum(sizes))
+            NaN marks a missing value.
+        lower, upper : Tensor of the same shape, optional
+            Bounds of missing numbers, NaN or infinite where there is none. Bins that
+            lie outside of them are ruled out; one that they cut counts as a whole.
+        """
         with full_precision(check_rows(x, self.in_features), self.weight) as rows:
+            if lower is not None or upper is not None:
+                rows, *ends = place_bounds(rows, lower, upper)
+                some, others = bounded_rows(*ends)
+                if len(some):
+                    low, high = (end.index_select(0, some) for end in ends)
+                    parts = [self._expect(rows.index_select(0, some), low, high)]
+                    if len(others):
+                        parts.append(self._expect(rows.index_select(0, others)))
+                    order = torch.cat((some, others)).argsort()
+                    return torch.cat(parts).index_select(0, order)
             if not branch_free():
                 return self._expect(rows)
             known, beyond = self.bins(rows)
@@ -226,8 +258,13 @@ class ExpectedBins(nn.Module):
                 offset=beyond @ self.value_weight,
             )
 
-    def _expect(self, x: Tensor) -> Tensor:
-        """Do the same without one-hot rows: observed bins are looked up in a table."""
+    def _expect(
+        self, x: Tensor, lower: Tensor | None = None, upper: Tensor | None = None
+    ) -> Tensor:
+        """Do the same without one-hot rows: observed bins are looked up in a table.
+
+        With bounds, each row has one.
+        """
         place, missing, beyond = self._locate(x)
         used = (*self.parameters(), self.centres)
         table, of_bins = remember(self, "table", used, self._table)
@@ -246,6 +283,12 @@ class ExpectedBins(nn.Module):
         )
         seen = functional.embedding_bag(place[rows], evidence, mode="sum")
         log_weights = seen + self.density.components.log_weights
+        if lower is not None and upper is not None:
+            possible = self.possible_bins(lower, upper)
+            more, moves, changes = self._restrict(
+                possible, evidence, chances[0], of_bins, means, variances
+            )
+            log_weights = log_weights + more
         weights = self._class_weights(log_weights).to(base.dtype)
         gaps = missing[rows].to(base.dtype)
         base_of_rows = base if len(rows) == len(x) else base[rows]
@@ -253,11 +296,14 @@ class ExpectedBins(nn.Module):
         number, row = weights.T.nonzero(as_tuple=True)
         counts = torch.bincount(number, minlength=weights.shape[1]).tolist()
         gaps_of_class = gaps.index_select(0, row).split(counts)
-        expected = self.activation(
-            base_of_rows.index_select(0, row)
-            + torch.cat([g @ means[k] for k, g in enumerate(gaps_of_class)]),
-            torch.cat([g @ variances[k] for k, g in enumerate(gaps_of_class)]),
+        mean = base_of_rows.index_select(0, row) + torch.cat(
+            [g @ means[k] for k, g in enumerate(gaps_of_class)]
         )
+        variance = torch.cat([g @ variances[k] for k, g in enumerate(gaps_of_class)])
+        if lower is not None:
+            mean = mean + moves[row, number]
+            variance = (variance + changes[row, number]).clamp_min(0.0)
+        expected = self.activation(mean, variance)
         weighted = weights[row, number, None] * expected
         out = torch.zeros_like(base_of_rows).index_add(0, row, weighted)
         if len(rows) == len(x):
@@ -265,6 +311,58 @@ class ExpectedBins(nn.Module):
         others = incomplete.logical_not().nonzero()[:, 0]
         whole = base.new_zeros(base.shape).index_copy(0, rows, out)
         return whole.index_copy(0, others, self.activation.known(base[others]))
+
+    def possible_bins(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """Return the bins between bounds, bool of (batch, numeric columns, most bins).
+
+        Bounds are (batch, numeric columns and more), infinite where there is none.
+        """
+        n_numeric = len(self.n_edges)
+        low, high = (end[:, :n_numeric, None] for end in (lower, upper))
+        starts = functional.pad(self.edges[:, :-1], (1, 0), value=-math.inf)
+        return (starts < high) & (self.edges > low)
+
+    def ruled_out(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """Return upper bounds of what ``bins`` returns: 0 for bins outside of bounds.
+
+        Bounds are those of ``forward``.
+        """
+        possible = self.possible_bins(lower, upper)[:, self.column, self.rank]
+        outside = torch.where(possible, math.inf, 0.0).to(lower.dtype)
+        categories = outside.new_full((len(outside), sum(self.sizes)), math.inf)
+        return torch.cat((outside, categories), 1)
+
+    def _restrict(
+        self,
+        possible: Tensor,
+        evidence: Tensor,
+        chances: Tensor,
+        of_bins: Tensor,
+        means: Tensor,
+        variances: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what bounds add to the log evidence, and to means and variances.
+
+        Of rows and classes, and of these and the outputs.
+        """
+        shape, most = (len(possible), means.shape[0]), self.edges.shape[1]
+        more = evidence.new_zeros(shape)
+        moves, changes = (of_bins.new_zeros(*shape, self.out_features) for _ in "12")
+        real = torch.isfinite(self.edges).sum(1) + 1  # bins of each column
+        n_possible = possible.sum(2)
+        for column in (n_possible < real).any(0).nonzero()[:, 0].tolist():
+            rows = (n_possible[:, column] < real[column]).nonzero()[:, 0]
+            logs = evidence[column * most : (column + 1) * most].T
+            distinct, of_row = possible[rows, column].unique(dim=0, return_inverse=True)
+            found, inside = restrict(distinct, logs, chances[column])
+            weight = of_bins[column]  # (most bins, outputs)
+            spread = weight if self.variance_gradient else weight.detach()
+            move = inside @ weight - means[:, column]
+            change = level_variances(inside, spread.T[None]) - variances[:, column]
+            more = more.index_add(0, rows, found[of_row])
+            moves = moves.index_add(0, rows, move[of_row])
+            changes = changes.index_add(0, rows, change[of_row])
+        return more, moves, changes
 
     def _classes(self) -> tuple[Tensor, list[Tensor]]:
         """Return what each place is evidence for, and the chances of each place.

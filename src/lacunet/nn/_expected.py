@@ -29,6 +29,7 @@ def expected_map(
     offset: Tensor | None = None,
     spread: LinearMap | None = None,
     prune: float = 0.0,
+    bounds: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Compute E[activation(linear(x))] over what is missing in each row.
 
@@ -55,6 +56,10 @@ def expected_map(
         map, detached.
     prune : float, default=0.0
         Components with a smaller weight for a row are left out; 0 is exact.
+    bounds : pair of Tensor of shape (batch, features), optional
+        Lower and upper bounds of missing cells, infinite where there is none. The
+        variance of a pre-activation is that of the truncated normals, which are then
+        taken for a normal.
 
     Returns
     -------
@@ -69,11 +74,40 @@ def expected_map(
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
-    rows, others = incomplete_rows(x)
+    rows: Tensor | None = None
+    others: Tensor | None = None
+    lower: Tensor | None = None
+    upper: Tensor | None = None
+    if bounds is None:
+        rows, others = incomplete_rows(x)
+    else:
+        lower, upper = bounds
+        bounded, free = bounded_rows(lower, upper)
+        if len(free):  # which have nothing to do with bounds
+
+            def expect(some: Tensor, ends: tuple[Tensor, Tensor] | None) -> Tensor:
+                return expected_map(
+                    x.index_select(0, some),
+                    density,
+                    linear,
+                    activation,
+                    squared=squared,
+                    offset=None if offset is None else offset.index_select(0, some),
+                    spread=spread,
+                    prune=prune,
+                    bounds=ends,
+                )
+
+            if not len(bounded):
+                return expect(free, None)
+            some = lower.index_select(0, bounded), upper.index_select(0, bounded)
+            parts = torch.cat((expect(bounded, some), expect(free, None)))
+            return parts.index_select(0, torch.cat((bounded, free)).argsort())
     if rows is not None and rows.shape[0] == 0:
         return touch(known(), density)
     try:
-        mixture = density.condition(x if rows is None else x.index_select(0, rows))
+        incomplete = x if rows is None else x.index_select(0, rows)
+        mixture = density.condition(incomplete, lower=lower, upper=upper)
     except ValueError:
         check_no_infinity(without_nan(x))  # which names the place in the whole batch
         raise
@@ -89,6 +123,12 @@ def expected_map(
         return pairs.mix(weights, expected, x.shape[0])
     out = pairs.mix(weights, expected, x.shape[0], rows)
     return out.index_copy_(0, others, known(others))
+
+
+def bounded_rows(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the indices of rows with a bound, and those of the others."""
+    bounded = ((lower > -torch.inf) | (upper < torch.inf)).any(1)
+    return bounded.nonzero()[:, 0], (~bounded).nonzero()[:, 0]
 
 
 def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:

@@ -14,7 +14,7 @@ from lacunet._validation import (
     hide,
 )
 from lacunet.density import MixtureDensity
-from lacunet.functional import Affine
+from lacunet.functional import Affine, place_bounds
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
 from lacunet.nn._expected import (
     PRUNE,
@@ -176,7 +176,13 @@ class ExpectedLinear(nn.Module):
             take_over(layer.bias, linear.bias)
         return layer.train(linear.training)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> Tensor:
         """Return the expected activation of every row of ``x``.
 
         Parameters
@@ -185,8 +191,13 @@ class ExpectedLinear(nn.Module):
             NaN marks a missing value.
         mask : Tensor of bool of shape (*, in_features), optional
             False marks a value that is missing too, whatever stands in ``x``.
+        lower, upper : Tensor of shape (*, in_features), optional
+            Bounds of missing values, NaN or infinite where there is none. Weights of
+            components and moments of pre-activations are those of the truncated
+            values; that a pre-activation is normal, with these moments, is no longer
+            exact then.
         """
-        return self._expect(x, mask)
+        return self._expect(x, mask, lower, upper)
 
     def mean_and_variance(
         self, x: Tensor, mask: Tensor | None = None
@@ -224,13 +235,26 @@ class ExpectedLinear(nn.Module):
         return mean, torch.where(incomplete, variance, 0.0)
 
     def _expect(
-        self, x: Tensor, mask: Tensor | None, *, squared: bool = False
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+        *,
+        squared: bool = False,
     ) -> Tensor:
         rows = hide(check_batch(x, self.in_features), mask)
         if x.ndim != 2:
             self.activation.check_any_axis()
         with full_precision(rows, self.weight) as batch:
             batch = batch.reshape(-1, self.in_features)
+            bounds = None
+            if lower is not None or upper is not None:
+                flat = (
+                    None if end is None else end.reshape(-1, self.in_features)
+                    for end in (lower, upper)
+                )
+                batch, *bounds = place_bounds(batch, *flat)
             offset = None
             if self.indicator_weight is not None:
                 missing = torch.isnan(batch).to(batch.dtype)
@@ -245,6 +269,7 @@ class ExpectedLinear(nn.Module):
                 offset=offset,
                 spread=spread,
                 prune=self.prune,
+                bounds=None if bounds is None else (bounds[0], bounds[1]),
             )
         return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)
 

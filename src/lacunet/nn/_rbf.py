@@ -82,7 +82,13 @@ class ExpectedRBF(nn.Module):
         tiny = torch.finfo(self.log_variances.dtype).tiny
         return self.log_variances.exp().clamp_min(tiny)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        lower: Tensor | None = None,
+        upper: Tensor | None = None,
+    ) -> Tensor:
         """Return the expected response of every unit to every row of ``x``.
 
         Parameters
@@ -91,12 +97,19 @@ class ExpectedRBF(nn.Module):
             NaN marks a missing value.
         mask : Tensor of bool of shape (*, in_features), optional
             False marks a value that is missing too, whatever stands in ``x``.
+        lower, upper : Tensor of shape (*, in_features), optional
+            Bounds of missing values, NaN or infinite where there is none; for a density
+            with diagonal covariances, of which it is exact.
         """
         hidden = hide(check_batch(x, self.in_features), mask)
         rows = hidden.reshape(-1, self.in_features)
+        lower, upper = (
+            None if end is None else end.reshape(-1, self.in_features)
+            for end in (lower, upper)
+        )
         with full_precision(rows, self.centres) as batch:
             out = F.expected_rbf(
-                self.density.condition(batch),
+                self.density.condition(batch, lower=lower, upper=upper),
                 self.centres,
                 self.variances,
                 normalise=self.normalise,

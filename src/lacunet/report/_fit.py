@@ -434,7 +434,7 @@ def draw_coverage(found: "HoldOut") -> list[dict[str, Any]]:
             axes = figure.add_subplot()
             (dots,) = axes.plot(x, values, "o", color=draw.ACCENT, zorder=3)
             draw.add_tips(dots, [f"{label}: {value:.3g}" for value in values])
-            axes.set_ylim(0, 1.1 * max(values))
+            axes.set_ylim(0, 1.1 * max(values) or 1.0)
             if not drawings:
                 ends = [[100 * e.low for e in bins], [100 * e.high for e in bins]]
                 axes.vlines(x, *ends, color=draw.ACCENT)

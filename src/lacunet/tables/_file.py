@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -247,6 +248,87 @@ class TableFile:
             unseen |= find_unseen(selection)
         size = n_rows or max(1, _CELLS // len(selection))
         return map(as_frame, _regroup(self._tables(selection), size))
+
+    def bounds(
+        self, n_rows: int | None = None, *, schema: Schema | None = None
+    ) -> Iterator[dict[str, pd.DataFrame]]:
+        """Read the bounds of values that are known by them alone, such as ``<0.5``.
+
+        Parameters
+        ----------
+        n_rows, schema
+            As in ``blocks``.
+
+        Returns
+        -------
+        iterator of dict
+            For each of the ``blocks``: the frames ``lower`` and ``upper``, of its
+            shape, NaN where there is no bound; nothing where a table has none.
+        """
+        selection = self.select(schema)
+        size = n_rows or max(1, _CELLS // len(selection))
+        if not self._censored(selection):
+            return repeat({})
+        batches = self.reader.raw_batches()
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        return (
+            self.find_bounds(block.combine_chunks().to_batches()[0], selection)
+            for block in _regroup(tables, size)
+        )
+
+    def read_bounds(self, most_rows: int | None = None) -> dict[str, pd.DataFrame]:
+        """Read the bounds of the whole table, see ``bounds``.
+
+        Parameters
+        ----------
+        most_rows : int, default=None
+            As in ``read``.
+
+        Returns
+        -------
+        dict of DataFrame
+            The frames ``lower`` and ``upper``, of the shape of what ``read`` returns;
+            nothing if there is no bound.
+        """
+        if not self._censored(self.select()):
+            return {}
+        step = 1 if most_rows is None else -(-self.n_rows // most_rows)
+        blocks = [*self.bounds()]
+        return {
+            name: pd.concat([each[name] for each in blocks], ignore_index=True)[::step]
+            for name in ("lower", "upper")
+        }
+
+    def find_bounds(
+        self, batch: Any, selection: Sequence[SelectedColumn]
+    ) -> dict[str, pd.DataFrame]:
+        """Return the bounds in some rows of the file, see ``bounds``."""
+        censored = self._censored(selection)
+        if not censored:
+            return {}
+        found = {}
+        for each in censored:
+            texts = self.reader.split(batch, each.index)
+            found[each.name] = self.reader.columns[each.index].format.read_bounds(texts)
+        names = [each.name for each in selection]
+        none = np.full(len(batch), np.nan)
+        return {
+            end: pd.DataFrame({n: found[n][i] if n in found else none for n in names})
+            for i, end in enumerate(("lower", "upper"))
+        }
+
+    def _censored(self, selection: Sequence[SelectedColumn]) -> list[SelectedColumn]:
+        """Return the columns with values that are known by a bound alone."""
+        if not isinstance(self.reader, CsvReader):
+            return []
+        return [
+            each
+            for each in selection
+            if each.index is not None
+            and each.form == "number"
+            and each.categories is None
+            and self.reader.columns[each.index].n_censored
+        ]
 
     def cells(
         self, names: Sequence[str], n_rows: int | None = None, *, typed: bool = False

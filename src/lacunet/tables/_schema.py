@@ -310,7 +310,8 @@ class ModelTable:
             raise ValueError(msg)
         summaries = record.pop("training", [])
         for name, value in record.items():
-            wanted = list if isinstance(empty[name], tuple) else type(empty[name] or "")
+            default = "" if empty[name] is None else empty[name]
+            wanted = list if isinstance(default, tuple) else type(default)
             lists = [*value.values()] if isinstance(value, dict) else [value]
             texts = [x for each in lists if isinstance(each, list) for x in each]
             fine = isinstance(value, wanted) or (value is None and name in _NULLABLE)

@@ -193,6 +193,17 @@ class NumberFormat(NamedTuple):
         )
         return np.asarray(pc.fill_null(found, False))
 
+    def read_bounds(self, texts: pa.StringArray) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds, NaN where a text is none."""
+        found = pc.if_else(self.find_censored(texts), texts, None)
+        flat = pc.replace_substring_regex(found, _SPACES, " ")
+        side = pc.struct_field(pc.extract_regex(flat, _CENSORED), "side")
+        numbers = self.read(pc.replace_substring_regex(flat, _CENSORED, ""))
+        values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+        is_upper = pc.fill_null(pc.match_substring_regex(side, "[<≤]"), False)
+        below = np.asarray(is_upper)
+        return np.where(below, np.nan, values), np.where(below, values, np.nan)
+
 
 PLAIN = NumberFormat()
 FORMATS = (

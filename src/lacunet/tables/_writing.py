@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from itertools import repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -111,7 +112,13 @@ class FileFormat:
         return cls(kind, separator="\t" if ending in (".tsv", ".tab") else ",")
 
 
-def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
+def predict_rows(
+    model: Any,
+    rows: pd.DataFrame,
+    *,
+    lower: pd.DataFrame | None = None,
+    upper: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Return the predictions of a model: a class and all probabilities, or a number.
 
     Parameters
@@ -120,6 +127,8 @@ def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
         Fitted.
     rows : DataFrame
         Such as ``TableFile.blocks`` returns.
+    lower, upper : DataFrame, default=None
+        Bounds of missing values, such as ``TableFile.bounds`` returns.
 
     Returns
     -------
@@ -138,10 +147,11 @@ def predict_rows(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
       prediction  probability_ill  probability_well
     0        ill             0.75              0.25
     """
+    bounds = {} if lower is None else {"lower": lower, "upper": upper}
     if not hasattr(model, "classes_"):
-        rounded = [float(f"{number:.7g}") for number in model.predict(rows)]
+        rounded = [float(f"{number:.7g}") for number in model.predict(rows, **bounds)]
         return pd.DataFrame({"prediction": rounded})
-    probabilities = model.predict_proba(rows)
+    probabilities = model.predict_proba(rows, **bounds)
     columns = {"prediction": model.classes_[probabilities.argmax(1)]}
     for name, values in zip(model.classes_, probabilities.T, strict=True):
         columns[f"probability_{name}"] = np.round(values, 6)
@@ -152,7 +162,9 @@ def predict_blocks(
     model: Any,
     blocks: Iterable[pd.DataFrame],
     n_jobs: int | None = None,
-    predict: Callable[[Any, pd.DataFrame], pd.DataFrame] = predict_rows,
+    *,
+    bounds: Iterable[Mapping[str, pd.DataFrame]] | None = None,
+    predict: Callable[..., pd.DataFrame] = predict_rows,
 ) -> Iterator[pd.DataFrame]:
     """Predict blocks of rows, several at a time, in their order.
 
@@ -164,8 +176,10 @@ def predict_blocks(
         Such as ``TableFile.blocks`` returns. A few are taken ahead.
     n_jobs : int, default=None
         Number of threads, one core each; one for each core by default, at most four.
+    bounds : iterable of mapping, default=None
+        Of each block, such as ``TableFile.bounds`` returns.
     predict : callable, default=predict_rows
-        Makes predictions of the model and a block.
+        Makes predictions of the model, a block and its bounds.
 
     Yields
     ------
@@ -191,8 +205,9 @@ def predict_blocks(
     try:
         with ThreadPoolExecutor(n_own) as pool:
             coming: deque[Any] = deque()
-            for block in blocks:
-                coming.append(pool.submit(predict, model, block))
+            ends = repeat({}) if bounds is None else bounds
+            for block, of_block in zip(blocks, ends, strict=False):
+                coming.append(pool.submit(predict, model, block, **of_block))
                 if len(coming) > n_own:
                     yield coming.popleft().result()
             while coming:
@@ -409,12 +424,13 @@ def write_filled(
 def write_draws(
     table: "TableFile",
     outs: Sequence[IO[bytes]],
-    fill: "Callable[[pd.DataFrame], Sequence[pd.DataFrame]]",
+    fill: "Callable[..., Sequence[pd.DataFrame]]",
     *,
     schema: Schema | None = None,
     advance: Callable[[int], object] | None = None,
     format: FileFormat | None = None,
     fill_censored: bool = False,
+    use_bounds: bool = False,
 ) -> FillCount:
     r"""Write a table several times, with its missing values filled in other ways.
 
@@ -429,6 +445,9 @@ def write_draws(
         outputs. It is called once for each block: random draws have to continue.
     schema, advance, format, fill_censored
         As in ``write_filled``.
+    use_bounds : bool, default=False
+        Whether ``fill`` takes the bounds of a block too, as ``TableFile.bounds``
+        returns them, by the keywords ``lower`` and ``upper``.
 
     Returns
     -------
@@ -487,7 +506,9 @@ def write_draws(
             if len(rows):
                 # Complete rows are not passed to the model.
                 some = batch.filter(pa.array(incomplete))
-                frames = fill(as_frame(table.convert(some, selection, n_rows + 1)))
+                ends = table.find_bounds(some, selection) if use_bounds else {}
+                converted = table.convert(some, selection, n_rows + 1)
+                frames = fill(as_frame(converted), **ends)
                 sizes = [len(each) for each in frames]
                 if sizes != [len(some)] * len(outs):
                     msg = (

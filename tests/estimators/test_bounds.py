@@ -1,0 +1,172 @@
+"""Values below detection limits, and other bounds, in the estimators."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+
+import lacunet
+from lacunet import IncompleteGaussianMixture, LacunetClassifier, LacunetImputer
+
+NAN = np.nan
+
+
+def censored(n=80, seed=0):
+    """Return positive numbers, missing below limits in two columns, these, classes."""
+    z = np.random.RandomState(seed).randn(n, 3)
+    z[:, 1] += z[:, 0]
+    values = np.exp(0.5 * z)
+    limits = [*np.quantile(values[:, :2], 0.3, axis=0), -np.inf]
+    below = values < limits
+    upper = np.where(below, limits, NAN)
+    return np.where(below, NAN, values), upper, (z[:, 0] > 0).astype(int), values
+
+
+@pytest.mark.parametrize("name", small.ALL)
+def test_models_use_bounds_and_are_saved(name, tmp_path):
+    X, upper, y, _ = censored()
+    make = small.ALL[name]
+    model = make(density=IncompleteGaussianMixture(2)) if name == "rbf" else make()
+    model.fit(X, y, upper=upper)
+    model.save(tmp_path / "model")
+    again = lacunet.load(tmp_path / "model")
+    call = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    call = call if hasattr(model, "predict") else "transform"
+    found = getattr(model, call)(X, upper=upper)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(getattr(again, call)(X, upper=upper), found)
+    assert (getattr(model, call)(X) != found).any()
+    limit = np.where(np.isnan(upper), np.inf, upper)
+    for filled in (
+        model.impute(X, upper=upper),
+        *model.sample_imputations(X, 2, upper=upper),
+    ):
+        assert (filled <= limit).all()
+        assert (filled >= 0).all()  # none is negative
+        assert (filled[~np.isnan(X)] == X[~np.isnan(X)]).all()
+
+
+@pytest.mark.parametrize("name", ["imputer", "autoencoder"])
+def test_fit_transform_fills_inside_the_bounds(name):
+    X, upper, _, _ = censored()
+    filled = small.ALL[name]().fit_transform(X, upper=upper)
+    assert (filled <= np.where(np.isnan(upper), np.inf, upper)).all()
+
+
+def test_both_views_take_bounds_at_prediction_alone():
+    X, upper, y, _ = censored()
+    model = LacunetClassifier(n_networks=2, max_epochs=3, random_state=0).fit(X, y)
+    plain = model.predict_proba(X)
+    bounded = model.predict_proba(X, upper=upper)
+    free = np.isnan(upper).all(1)
+    np.testing.assert_allclose(bounded[free], plain[free], atol=1e-6)
+    assert (np.abs(bounded - plain)[~free] > 1e-6).any()
+    model.set_params(propagate="sample")
+    drawn = model.predict_proba(X, upper=upper)
+    assert np.abs(drawn - bounded).max() < 0.1
+    assert (model.predict(X, upper=upper) == model.classes_[drawn.argmax(1)]).all()
+
+
+def test_no_bounds_are_no_change():
+    X, _, y, _ = censored()
+    nothing = np.full_like(X, NAN)
+    make = lambda: LacunetClassifier(n_networks=2, max_epochs=2, random_state=0)  # noqa: E731
+    plain = make().fit(X, y)
+    model = make().fit(X, y, lower=nothing, upper=nothing + np.inf)
+    found = model.predict_proba(X, lower=nothing - np.inf)
+    np.testing.assert_array_equal(found, plain.predict_proba(X))
+
+
+def test_the_order_of_rows_has_no_influence():
+    X, upper, y, _ = censored()
+    order = np.random.RandomState(1).permutation(len(y))
+    one = small.classifier().fit(X, y, upper=upper)
+    other = small.classifier().fit(X[order], y[order], upper=upper[order])
+    found = other.predict_proba(X, upper=upper)
+    np.testing.assert_allclose(found, one.predict_proba(X, upper=upper), atol=1e-5)
+
+
+def test_frames_are_matched_by_name():
+    X, upper, y, _ = censored()
+    frame, bounds = (pd.DataFrame(x, columns=["a", "b", "c"]) for x in (X, upper))
+    model = small.classifier().fit(frame, y, upper=bounds)
+    expected = model.predict_proba(frame, upper=bounds)
+    found = model.predict_proba(frame[["c", "b", "a"]], upper=bounds[["b", "a", "c"]])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_sample_weights_repeat_bounds_too():
+    X, upper, y, _ = censored(40)
+    twice = np.repeat(np.arange(40), 2)
+    one = small.classifier().fit(X, y, np.full(40, 2.0), upper=upper)
+    other = small.classifier().fit(X[twice], y[twice], upper=upper[twice])
+    np.testing.assert_allclose(
+        one.predict_proba(X, upper=upper),
+        other.predict_proba(X, upper=upper),
+        atol=1e-5,
+    )
+
+
+def test_the_imputer_recovers_means_below_detection_limits():
+    X, upper, _, values = censored(600)
+    filled = (
+        LacunetImputer(random_state=0).fit(X, upper=upper).transform(X, upper=upper)
+    )
+    error = (filled - values).mean(0) / values.std(0)
+    assert np.abs(error).max() < 0.05
+    half = np.where(np.isnan(X), upper / 2, X)
+    others = (half - values).mean(0) / values.std(0)
+    assert np.abs(others).max() > 1.5 * np.abs(error).max()
+
+
+def test_whole_numbers_stay_whole_inside_their_bounds():
+    rng = np.random.RandomState(0)
+    counts = rng.poisson(6, size=(200, 2)).astype(float)
+    X = np.where(counts < 4, NAN, counts)
+    upper = np.where(counts < 4, 3.0, NAN)
+    filled = small.imputer().fit(X, upper=upper).transform(X, upper=upper)
+    assert (filled == filled.round()).all()
+    assert (filled[counts < 4] <= 3).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"lower": [[5.0, NAN]] * 30}, ValueError, "of column 'a' in row 0"),
+        ({"upper": [[NAN, 1.0]] * 30}, ValueError, "'b', which holds categories"),
+        ({"upper": [[NAN, NAN]] * 29}, ValueError, r"Got upper of shape \(29, 2\)"),
+        ({"upper": [["x", NAN]] * 30}, TypeError, "Got upper that is not of numbers"),
+        ({"lower": [[np.inf, NAN]] * 30}, ValueError, "Got lower with inf"),
+        (
+            {"lower": [[2.0, NAN]] * 30, "upper": [[1.0, NAN]] * 30},
+            ValueError,
+            "expected lower <= upper",
+        ),
+    ],
+)
+def test_bounds_that_make_no_sense(change, error, match):
+    table = pd.DataFrame({"a": np.arange(30.0), "b": list("xyz") * 10})
+    bounds = {
+        name: np.array(x, dtype=object) if "x" in str(x) else np.array(x)
+        for name, x in change.items()
+    }
+    with pytest.raises(error, match=match):
+        small.classifier().fit(table, np.arange(30) % 2, **bounds)
+
+
+def test_dates_have_no_bounds():
+    table = pd.DataFrame(
+        {"a": np.arange(20.0), "day": pd.date_range("2024", periods=20)}
+    )
+    upper = pd.DataFrame({"a": [NAN] * 20, "day": [1.0] * 20})
+    with pytest.raises(ValueError, match="'day', which holds dates"):
+        small.imputer().fit(table, upper=upper)
+
+
+def test_negative_values_have_no_lower_bound():
+    X = np.random.RandomState(0).randn(300, 1)
+    upper = np.where(X < -0.5, -0.5, NAN)
+    X = np.where(X < -0.5, NAN, X)
+    draws = small.imputer().fit(X, upper=upper).sample_imputations(X, 1, upper=upper)[0]
+    assert draws.min() < -1.5
+    assert draws.mean() == pytest.approx(0.0, abs=0.1)
