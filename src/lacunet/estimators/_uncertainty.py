@@ -165,9 +165,8 @@ def find_quantiles(
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             for output in range(scores.shape[1]):
                 seen = ~np.isnan(scores[:, output])
-                centres = means[np.ix_(near.folds.numpy()[seen], block, [output])][
-                    ..., 0
-                ]
+                own_folds = near.folds.numpy()[seen]
+                centres = means[np.ix_(own_folds, block)][..., output]
                 errors = scores[seen, output, None] * deviations[block, output]
                 quantiles[block, output] = _pick(centres + errors, levels)
     if np.isinf(quantiles).any():
