@@ -330,3 +330,23 @@ def test_what_files_of_any_size_cost_is_what_was_measured(capsys):
     for line in printed.splitlines():
         if line[:1] not in ("", "#", "|"):
             assert line in text
+
+
+def summarise_answers(part):
+    """Return the summary of what is committed of a part of benchmarks.answers."""
+    module = importlib.import_module(f"benchmarks.{part}")
+    text = (ROOT / module.OUT).read_text("utf-8")
+    if part == "intervals":
+        return module.summarise(pd.DataFrame(map(json.loads, text.splitlines())))
+    content = json.loads(text)
+    if part == "imputations":
+        return module.summarise(content["runs"])
+    return module.summarise(pd.DataFrame(content) if part == "censored" else content)
+
+
+@pytest.mark.parametrize(
+    "part", ["intervals", "imputations", "censored", "acquisition"]
+)
+def test_figures_of_answers_are_the_committed_ones(part):
+    page = (ROOT / "docs/answers.md").read_text("utf-8")
+    assert summarise_answers(part).strip() in page

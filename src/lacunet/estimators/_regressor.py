@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from torch import Tensor
 
 from lacunet.estimators._base import Problem, Validation
 from lacunet.estimators._checks import (
@@ -340,10 +341,11 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         std : ndarray of the same shape
             If ``return_std``.
         """
-        predictions = self._flatten(self._predict_table(X, lower, upper))
+        _, x = self._read(X, lower, upper)
+        predictions = self._flatten(self._predict_rows(x))
         if not return_std:
             return predictions
-        return predictions, np.sqrt(self.predict_variances(X).total)
+        return predictions, np.sqrt(self._variances_of(x).total)
 
     def predict_variances(self, X: Any) -> VarianceParts:
         """Return why targets may not be what is predicted, as variances that sum up.
@@ -373,7 +375,11 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         >>> [round(float(part)) for part in parts.missing]
         [0, 1]
         """
-        parts = find_variances(self, self._read(X)[1])
+        return self._variances_of(self._read(X)[1])
+
+    def _variances_of(self, x: Tensor) -> VarianceParts:
+        """Return the parts of encoded rows, in the units of the targets."""
+        parts = find_variances(self, x[:, : len(self._inputs.sources)])
         square = np.square(self._scale.std)
         return VarianceParts(*(self._flatten(square * part) for part in parts))
 

@@ -292,7 +292,12 @@ class Completions:
         return np.concatenate([self._complete(b)[1].var(0).sum(1) for b in blocks])
 
     def _size(self, x: Tensor) -> int:
-        return max(1, _NUMBERS_AT_ONCE // (self.n_draws * x.shape[1]))
+        """Return how many rows may be completed, and filled cell by cell, at once."""
+        n_out = self.encoded.model.module_.out_features
+        widths = torch.bincount(self.encoded.sources.clamp_min(0))  # of the columns
+        n_filled = max(_POINTS, int(widths.max()))
+        each = max(self.n_draws * max(x.shape[1], n_out), n_filled * x.shape[1] ** 2)
+        return max(1, _NUMBERS_AT_ONCE // each)
 
     def _complete(self, x: Tensor) -> tuple[Tensor, np.ndarray]:
         """Return draws (n, rows, width), and their predictions (n, rows, out)."""
@@ -324,10 +329,11 @@ class Completions:
             number, row = each.nonzero(as_tuple=True)
             some = x[rows[row]]
             some[:, own] = points[number, row]
-            filled.append(some)
+            known = torch.arange(missing.shape[1]) == int(place)
+            filled.append(self.encoded.mark(some, known))
             weights.append(each[number, row].cpu().double().numpy())
             cells.append(rows[row].cpu().numpy() * missing.shape[1] + place)
-        predicted = self._by_expectation.predict(self.encoded.mark(torch.cat(filled)))
+        predicted = self._by_expectation.predict(torch.cat(filled))
         weight, cell = np.concatenate(weights), np.concatenate(cells)
 
         def mean(each: np.ndarray) -> np.ndarray:
