@@ -105,9 +105,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         content["measured_with"] = describe_machine() | {"source": digest_source()}
         write(options.out, content)
     with threads(1):
-        content["milliseconds"] = {
-            model: time_a_row(model, quick=options.quick) for model in options.models
-        }
+        content.setdefault("milliseconds", {}).update(
+            {model: time_a_row(model, quick=options.quick) for model in options.models}
+        )
     write(options.out, content)
     print(summarise(content))
 
@@ -227,9 +227,10 @@ def follow(
     """Return loss and score after each of the steps of a policy, (steps + 1, 2)."""
     available = encoded.observed(rows).numpy()
     shown = np.zeros_like(available)
+    every = torch.ones(available.shape[1], dtype=torch.bool)
     curve = []
     for step in range(N_STEPS + 1):
-        x = encoded.mark(encoded.hide(rows, torch.as_tensor(~shown)))
+        x = encoded.mark(encoded.hide(rows, torch.as_tensor(~shown)), every)
         predicted = (predict or encoded.predict)(x)
         if is_classes:
             right = predicted[np.arange(len(y)), y].clip(1e-12)
@@ -420,7 +421,7 @@ def summarise(content: dict[str, Any]) -> str:
             ]
         )
         what = "log-loss, of ames RMSE" if kind == "loss" else "accuracy, of ames R2"
-        text.append(f"## Area under the curve: {what}\n")
+        text.append(f"#### Area under the curve: {what}\n")
         for model, part in areas.groupby("model", sort=False):
             part = part.droplevel(0).dropna(axis=1, how="all")
             real = part[part.index.isin(TABLES)]
@@ -434,7 +435,7 @@ def summarise(content: dict[str, Any]) -> str:
                 text.append(
                     f"\nOf {len(real)} tables, ours is ahead of {', '.join(ahead)}.\n"
                 )
-    text.append("## Curves of the model `masked`, after 0, 1, 2, 5 and 10\n")
+    text.append("#### Curves of the model `masked`, after 0, 1, 2, 5 and 10\n")
     rows = []
     for (name, policy), part in lines[lines["model"] == "masked"].groupby(
         ["set", "policy"], sort=False

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import small
 from own_models import make_table, save_csv, save_model
 
 OLD = Path(__file__).parents[1] / "data/saved-by-0.1.0"
@@ -55,6 +56,30 @@ def test_an_unknown_category_is_named(call, folder, tmp_path):
     assert result.exit_code == 0, result.output
     assert "Not in training, so as good as missing: 'town'." in result.stdout
     assert "not in the table, so missing: 'score'" in result.stderr
+
+
+def test_a_value_that_is_known_by_a_bound_is_named(call, folder, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("age,town,score\n30,Rome,1\n40,Rome,<0.5\n50,Bonn,2\n")
+    arguments = ("explain", folder / "cost", path, "--row")
+    result = call(*arguments, 2)
+    assert result.exit_code == 0, result.output
+    assert "known by a bound alone, such as '<0.5'" in result.stderr
+    assert "Missing: 'score'." in result.stdout
+    assert "Known by a bound, which is not used here: 'score'." in result.stdout
+    assert json.loads(call(*arguments, 2, "--json").stdout)["bounded"] == ["score"]
+    assert "Known by a bound" not in call(*arguments, 3).stdout
+
+
+def test_a_class_that_is_a_number_stays_one(call, folder, tmp_path):
+    small.classifier().fit(make_table()[["age", "score"]], np.arange(60) % 2).save(
+        tmp_path / "m"
+    )
+    page = tmp_path / "row.html"
+    arguments = ("explain", tmp_path / "m", folder / "new.csv", "--class", 1)
+    found = json.loads(call(*arguments, "-o", page, "--json").stdout)
+    assert found["target"] == 1
+    assert "Probability of 1:" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

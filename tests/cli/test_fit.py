@@ -124,6 +124,8 @@ def test_the_time_limit_is_that_of_the_command(call, table, monkeypatch):
     assert 800 < only < 970  # but what is kept for the scores
 
 
+# On a slow machine.
+@pytest.mark.filterwarnings("ignore:(EM|Training) was cut by time_limit")
 def test_without_time_for_a_second_training_the_first_model_is_written(
     call, table, monkeypatch
 ):
@@ -136,7 +138,7 @@ def test_without_time_for_a_second_training_the_first_model_is_written(
 
     monkeypatch.setattr(LacunetClassifier, "fit", record)
     result = fit(call, table, "--time-limit", 0.01)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, repr(result.exception)
     assert sizes == [48]
     assert "too little time is left to train on all rows" in result.stderr
     card = (table.parent / "m/card.md").read_text("utf-8")

@@ -1,19 +1,20 @@
 import gzip
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from own_models import make_table, save_csv, save_model
 
 from lacunet import LacunetImputer
-from lacunet.estimators._imputer import Candidate
+from lacunet.estimators._mixtures import Candidate
 
 
 @pytest.fixture(autouse=True)
 def few_mixtures(monkeypatch):
     """Have fewer mixtures to choose from: which is the best is not asked here."""
     few = (Candidate("diag", 3, 1e-2, one_hot=False),)
-    monkeypatch.setattr("lacunet.estimators._imputer._CANDIDATES", few)
+    monkeypatch.setattr("lacunet.estimators._mixtures.CANDIDATES", few)
 
 
 @pytest.fixture
@@ -235,7 +236,11 @@ def test_sensitivity_is_a_table_words_and_a_page(call, table, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(("--draws", 1), "2 or more"), (("--model", "m"), "a table alone")],
+    [
+        (("--draws", 1), "2 or more"),
+        (("--model", "m"), "a table alone"),
+        (("--fill-censored",), "expected one of them"),
+    ],
 )
 def test_sensitivity_is_of_a_table_and_several_draws(
     call, table, tmp_path, monkeypatch, options, message
@@ -245,3 +250,20 @@ def test_sensitivity_is_of_a_table_and_several_draws(
     result = call("impute", table, "--sensitivity", *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_sensitivity_does_not_shift_values_known_by_a_bound(call, tmp_path):
+    rng = np.random.RandomState(0)
+    dose = np.exp(rng.randn(200))
+    cells = ["<0.5" if d < 0.5 else f"{d:.3f}" for d in dose]
+    cells[::10] = [""] * 20
+    rows = "".join(
+        f"{cell},{d + rng.randn():.3f}\n" for cell, d in zip(cells, dose, strict=True)
+    )
+    (tmp_path / "t.csv").write_text("dose,other\n" + rows)
+    given = (tmp_path / "t.csv", "--sensitivity", "--draws", 3, "--json", "--quiet")
+    (column,) = json.loads(call("impute", *given).stdout)["columns"]
+    assert (column["name"], column["n_missing"]) == ("dose", 20)
+    means = [each["estimate"] for each in column["pooled"]]
+    # A tenth of the values moves by two deviations; with those below, a third would.
+    assert 0.1 * dose.std() < means[-1] - means[0] < 0.3 * dose.std()

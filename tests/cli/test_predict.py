@@ -325,7 +325,7 @@ def test_bounds_in_the_file_are_used(call, tmp_path):
     table.to_csv(path, index=False)
     result = call("fit", path, "--target", "y", "-o", model, "--max-epochs", 2)
     assert result.exit_code == 0, result.output
-    assert "known by a bound alone, such as '<0.6': models use the" in result.stderr
+    assert "known by a bound alone, such as '<0.6': predictions" in result.stderr
     bounded, missing = tmp_path / "bounded.csv", tmp_path / "missing.csv"
     result = call("predict", model, path, "-o", bounded)
     assert result.exit_code == 0, result.output

@@ -7,6 +7,8 @@ import small
 
 import lacunet
 from lacunet import IncompleteGaussianMixture, LacunetClassifier, LacunetImputer
+from lacunet.estimators import _views
+from lacunet.inspection import prediction_interval, prediction_set
 
 NAN = np.nan
 
@@ -35,6 +37,10 @@ def test_models_use_bounds_and_are_saved(name, tmp_path):
     found = getattr(model, call)(X, upper=upper)
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(getattr(again, call)(X, upper=upper), found)
+    if name != "imputer":
+        with pytest.warns(UserWarning, match="none without a bound"):
+            getattr(model, call)(X)
+    model.set_params(on_unseen_missing="use")
     assert (getattr(model, call)(X) != found).any()
     limit = np.where(np.isnan(upper), np.inf, upper)
     for filled in (
@@ -170,3 +176,113 @@ def test_negative_values_have_no_lower_bound():
     draws = small.imputer().fit(X, upper=upper).sample_imputations(X, 1, upper=upper)[0]
     assert draws.min() < -1.5
     assert draws.mean() == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.mark.parametrize("propagate", ["auto", "sample"])
+def test_a_missing_value_is_not_taken_for_one_below_its_limit(propagate):
+    z = np.random.RandomState(0).randn(400, 2)
+    limit = np.quantile(z[:, 0], 0.3)
+    below = z[:, 0] < limit
+    X, upper = z.copy(), np.full_like(z, NAN)
+    X[below, 0], upper[below, 0] = NAN, limit
+    model = LacunetClassifier(n_networks=2, max_epochs=40, random_state=0)
+    model.set_params(propagate=propagate).fit(X, below, upper=upper)
+    row = [[NAN, 0.0]]
+    (known,) = model.predict_proba(row, upper=[[limit, NAN]])[:, 1]
+    with pytest.warns(UserWarning, match="none without a bound"):
+        (unknown,) = model.predict_proba(row)[:, 1]
+    assert known > 0.9
+    assert unknown == pytest.approx(0.3, abs=0.15)
+
+
+def test_intervals_of_bounded_rows_are_around_their_predictions():
+    X, upper, _, values = censored(400)
+    y = 3 * np.log(values[:, 0]) + 0.3 * np.random.RandomState(1).randn(400)
+    model = lacunet.LacunetRegressor(n_networks=2, max_epochs=20, random_state=0)
+    model.fit(X, y, upper=upper)
+    below = ~np.isnan(upper[:, 0])
+    predicted, std = model.predict(X, upper=upper, return_std=True)
+    low, high = prediction_interval(model, X, 0.9, upper=upper)
+    assert ((low < predicted) & (predicted < high)).mean() > 0.95
+    assert ((low < y) & (y < high))[below].mean() > 0.85
+    model.set_params(on_unseen_missing="use")
+    unbounded = model.predict(X, return_std=True)[1]
+    assert std[below].mean() < unbounded[below].mean()
+    parts = model.predict_variances(X, upper=upper)
+    assert parts.total == pytest.approx(std**2)
+
+
+def test_sets_of_bounded_rows_know_that_values_are_low():
+    X, upper, y, _ = censored(400)
+    model = LacunetClassifier(n_networks=2, max_epochs=20, random_state=0)
+    model.fit(X, y, upper=upper).set_params(on_unseen_missing="use")
+    below = ~np.isnan(upper[:, 0])  # then the class is 0
+    known = prediction_set(model, X, 0.9, upper=upper)[below]
+    unknown = prediction_set(model, X, 0.9)[below]
+    assert known[:, 0].mean() > 0.95
+    assert known[:, 1].mean() < unknown[:, 1].mean()
+
+
+def test_whole_numbers_below_a_limit_are_drawn_below_it():
+    rng = np.random.RandomState(0)
+    counts = rng.poisson(6, size=(400, 2)).astype(float)
+    X = np.where(counts < 5, NAN, counts)
+    upper = np.where(counts < 5, 4.5, NAN)
+    model = LacunetImputer(random_state=0).fit(X, upper=upper)
+    (drawn,) = model.sample_imputations(X, 1, upper=upper)
+    below = drawn[counts < 5]
+    assert set(below) <= {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert len(set(below)) > 2
+    assert drawn.mean() == pytest.approx(counts.mean(), abs=0.15)
+
+
+def test_positive_numbers_are_drawn_anywhere_below_their_limit():
+    values = np.exp(np.random.RandomState(0).randn(500, 1))
+    limit = np.quantile(values, 0.4)
+    X = np.where(values < limit, NAN, values)
+    upper = np.where(values < limit, limit, NAN)
+    model = LacunetImputer(random_state=0).fit(X, upper=upper)
+    (drawn,) = model.sample_imputations(X, 1, upper=upper)
+    below = drawn[values < limit]
+    assert below.max() <= limit
+    assert len(np.unique(below)) > 0.9 * len(below)
+    assert below.mean() == pytest.approx(values[values < limit].mean(), rel=0.2)
+
+
+def test_equal_bounds_are_a_value():
+    X, upper, y, values = censored()
+    lower = np.full_like(X, NAN)
+    known = np.isnan(X)
+    lower[known] = upper[known] = values[known]
+    other = small.classifier(indicator=False).fit(values, y)
+    one = small.classifier(indicator=False).fit(X, y, lower=lower, upper=upper)
+    np.testing.assert_allclose(
+        one.predict_proba(X, lower=lower, upper=upper),
+        other.predict_proba(values),
+        atol=0.05,
+    )
+    filled = (
+        small.imputer()
+        .fit(X, lower=lower, upper=upper)
+        .transform(X, lower=lower, upper=upper)
+    )
+    np.testing.assert_allclose(filled, values)
+
+
+def test_a_lower_bound_is_a_possible_value():
+    counts = np.random.RandomState(0).poisson(1.5, size=(300, 1)).astype(float)
+    bins = [_views.Bins(np.array([0.5, 1.5]), np.array([0.0, 1.0, 2.0]))]
+    lower, upper = np.full((300, 1), NAN), np.full((300, 1), NAN)
+    lower[0], upper[0] = 0.0, 2.5
+    (found,) = _views.add_edges(bins, counts, lower, upper)
+    (ruled_out,) = _views.rule_out([found], lower[:1], upper[:1], 0)
+    assert not ruled_out[np.searchsorted(found.edges, [0.0, 1.0, 2.0])].any()
+    assert ruled_out[np.searchsorted(found.edges, [-1.0, 3.0])].all()
+
+
+def test_factors_with_bounds_are_trained_in_single_precision():
+    X, upper, y, _ = censored()
+    density = IncompleteGaussianMixture(1, covariance_type="factor", rank=1)
+    model = small.classifier(density=density, train_density=True)
+    model.fit(X, y, upper=upper)
+    assert np.isfinite(model.predict_proba(X, upper=upper)).all()

@@ -432,15 +432,6 @@ def test_constant_columns_are_named_once_unless_they_are_zero():
     assert len(caught) == 1
 
 
-def test_missing_values_in_columns_that_had_none_are_named():
-    frame = pd.DataFrame({"a": ["u", "v"], "b": [1.0, 2.0], "c": [1.0, NAN]})
-    with pytest.warns(UserWarning, match="one value"):
-        encoder = TableEncoder().fit(frame)
-    assert encoder.unseen_missing(encoder.transform(frame)) == ()
-    missing = encoder.transform(pd.DataFrame({"a": ["w"], "b": [NAN], "c": [NAN]}))
-    assert encoder.unseen_missing(missing) == ("a", "b")
-
-
 @pytest.mark.slow
 def test_no_library_of_frames_is_needed():
     code = (
@@ -508,3 +499,10 @@ def test_wrong_parameters_are_refused():
         TableEncoder(max_categories=0).fit([[1.0]])
     with pytest.raises(ValueError, match="Got scale='log'"):
         TableEncoder(scale="log").fit([[1.0]])
+
+
+def test_dates_of_nanoseconds_may_be_centuries_apart():
+    dates = pd.to_datetime(["1700-01-01", "1990-01-01", "2000-01-01"])
+    table = pd.DataFrame({"day": dates.astype("M8[ns]"), "x": [1.0, 2.0, 3.0]})
+    days = TableEncoder().fit(table).numbers_of(table)[:, 0]
+    assert days.tolist() == [0.0, 105920.0, 109572.0]

@@ -1,5 +1,6 @@
 """Log-likelihoods of rows, and new rows."""
 
+from datetime import datetime
 from pathlib import Path
 
 import narwhals.stable.v2 as nw
@@ -110,6 +111,22 @@ def test_categories_count_by_their_probability_and_indicators_do_not_count():
     np.testing.assert_allclose(scores, np.log([0.2, 0.8, 1.0]), atol=0.1)
 
 
+def test_scores_of_an_imputer_are_probabilities_of_categories():
+    rng = np.random.RandomState(0)
+    towns = ["a", "b", "c"]
+    X = pd.DataFrame({"x": rng.randn(600)})
+    X["town"] = rng.choice(towns, p=[0.2, 0.79, 0.01], size=600)
+    X["kind"] = np.where(X["x"] > 0, "u", "v")
+    imputer = LacunetImputer(random_state=0).fit(X)
+    whole = pd.DataFrame({"x": [0.3, None], "town": None, "kind": None})
+    each = pd.concat([whole.assign(town=t, kind=k) for t in towns for k in "uv"])
+    sums = np.exp(imputer.score_samples(each)).reshape(6, 2).sum(0)
+    expected = np.exp(imputer.score_samples(whole))
+    np.testing.assert_allclose(sums, expected, rtol=1e-6)
+    alone = imputer.score_samples(whole.iloc[[1]].assign(town="c"))
+    assert alone == pytest.approx(np.log((X["town"] == "c").mean()), abs=1.0)
+
+
 # --- new rows
 
 
@@ -184,6 +201,61 @@ def test_rows_are_a_table_as_in_training_also_after_loading(kind, name, tmp_path
     assert np.isfinite(model.score_samples(rows)).all()
     after = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
     assert after == states
+
+
+@pytest.mark.parametrize("kind", [lambda X: X, pl.from_pandas])
+@pytest.mark.parametrize("zone", [None, "Europe/Rome"])
+def test_dates_stay_within_what_nanoseconds_can_hold(kind, zone):
+    dates = pd.Series(pd.to_datetime(["1800-01-01", None, "2090-01-01"]))
+    table = kind(dates.astype("M8[ns]").dt.tz_localize(zone).to_frame("date"))
+    form = _generating.TableForm.of(np.zeros((3, 1), dtype=bool), table)
+    drawn = np.array([[datetime(1483, 1, 1)], [None], [datetime(2500, 1, 1)]])
+    rows = nw.from_native(form.make_frame(drawn, ["date"]))
+    assert rows["date"].drop_nulls().dt.year().to_list() == [1677, 2262]
+    assert rows.schema == nw.from_native(table).schema
+
+
+def test_dtypes_of_arrow_in_pandas_stay():
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"count": rng.randint(256, size=60), "part": rng.rand(60)})
+    table = table.mask(rng.rand(60, 2) < 0.2)
+    table["flag"] = (table["part"] > 0.5).where(table["part"].notna())
+    kinds = {"count": "uint8", "part": "double", "flag": "bool"}
+    table = table.astype({name: f"{kind}[pyarrow]" for name, kind in kinds.items()})
+    rows = small.imputer().fit(table).sample(50)
+    pd.testing.assert_series_equal(rows.dtypes, table.dtypes)
+
+
+def test_whole_numbers_of_64_bits_are_within_their_range():
+    rng = np.random.RandomState(0)
+    ids = pd.Series(rng.randint(-(2**63), 2**63 - 1, 200), dtype="Int64")
+    ids[::4] = pd.NA
+    rows = small.imputer().fit(ids.to_frame("id")).sample(500)
+    assert rows["id"].max() == 2**63 - 1
+    assert rows["id"].min() == -(2**63)
+
+
+@pytest.mark.parametrize("levels", [["low", "mid", "high"], [0.5, 0.25, 4.0]])
+def test_ordered_categories_stay_in_order(levels, tmp_path):
+    cells = pd.Categorical([*levels[:2], None] * 10, levels, ordered=True)
+    table = pd.DataFrame({"level": cells, "number": np.arange(30.0)})
+    model = small.imputer().fit(table)
+    model.save(tmp_path / "m")
+    rows = lacunet.load(tmp_path / "m").sample(20)
+    pd.testing.assert_series_equal(rows.dtypes, table.dtypes)
+    assert set(rows["level"].dropna()) == set(levels[:2])
+    form = model._form
+    for wrong in (["low", "low"], [["low"]], "low", [None]):
+        state = {**form.to_state(), "dtypes": [["Enum", wrong], None]}
+        with pytest.raises(ValueError, match="in one place"):
+            _generating.TableForm.from_state(state, 2)
+
+
+def test_ordered_categories_of_polars_stay_in_order():
+    dtype = pl.Enum(["low", "mid", "high"])
+    cells = pl.Series("level", ["low", "mid", None] * 10, dtype=dtype)
+    rows = small.imputer().fit(cells.to_frame()).sample(20)
+    assert rows["level"].dtype == dtype
 
 
 def test_arrays_of_texts_give_arrays():

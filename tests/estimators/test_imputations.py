@@ -9,6 +9,7 @@ import pytest
 from small import frame, imputer, numbers
 
 from lacunet import IncompleteGaussianMixture, LacunetImputer, distributed, load
+from lacunet.estimators import _mixtures
 from lacunet.inspection import pool
 
 NAN = np.nan
@@ -57,6 +58,48 @@ def test_draws_have_the_slope_and_the_noise_of_the_data():
     np.testing.assert_allclose([slope, start], truth, atol=0.05)
     residuals = [X[~missing, 1] - np.polyval(truth, X[~missing, 0]), y - slope * x]
     assert residuals[1].std() == pytest.approx(residuals[0].std(), rel=0.05)
+
+
+def test_draws_vary_enough_where_there_are_few_rows_for_the_columns():
+    rng = np.random.RandomState(0)
+    X = rng.randn(120, 12)
+    X[:60, -1] = NAN
+    known = np.column_stack([X[:, :-1], np.ones(120)])
+    fitted, (square,), *_ = np.linalg.lstsq(known[60:], X[60:, -1], rcond=None)
+    noise = square / (60 - 12)
+    inverse = np.linalg.inv(known[60:].T @ known[60:])
+    leverage = ((known[:60] @ inverse) * known[:60]).sum(1)
+    tables = imputer(density=FULL).fit(X).sample_imputations(X, 40)
+    draws = np.stack([table[:60, -1] for table in tables])
+    varied = np.square(draws - known[:60] @ fitted).mean()
+    assert varied == pytest.approx(noise * (1 + leverage.mean()), rel=0.15)
+
+
+def test_draws_of_rows_without_a_value_vary_as_columns_do():
+    X = np.random.RandomState(0).randn(80, 20)
+    X[40:] = NAN
+    tables = imputer(density=FULL).fit(X).sample_imputations(X, 20)
+    drawn = np.stack([table[40:] for table in tables])
+    # Means that are drawn, too, have a variance of their own: 1 / 40.
+    expected = X[:40].var(0, ddof=1).mean() * (1 + 1 / 40)
+    assert drawn.var(0, ddof=1).mean() == pytest.approx(expected, rel=0.1)
+
+
+def test_categories_drawn_with_numbers_depend_on_them():
+    rng = np.random.RandomState(0)
+    level = rng.randint(3, size=900)
+    x = np.array([0.0, -2.0, 2.0])[level] + 0.5 * rng.randn(900)
+    X = pd.DataFrame({"x": x, "c": np.array(list("abc"))[level]})
+    X["d"] = np.where(rng.rand(900) < 0.95, X["c"], "a")
+    missing = rng.rand(900) < 0.5
+    X[missing] = None
+    model = LacunetImputer(random_state=0).fit(X)
+    drawn = pd.concat([t[missing] for t in model.sample_imputations(X, 5)])
+    for rows in (drawn, model.sample(2000, missing=False)):
+        means = rows.groupby("c")["x"].mean()
+        assert means.to_list() == pytest.approx([0.0, -2.0, 2.0], abs=0.35)
+        same = (rows["c"] == rows["d"]).mean()
+        assert same == pytest.approx((X["c"] == X["d"])[~missing].mean(), abs=0.06)
 
 
 @pytest.mark.slow
@@ -130,6 +173,27 @@ def test_draws_of_one_hot_categories_have_their_probabilities():
     seen = X["town"].value_counts(normalize=True)
     for name, fraction in drawn.value_counts(normalize=True).items():
         assert fraction == pytest.approx(seen[name], abs=0.02)
+
+
+def test_draws_of_one_hot_categories_that_depend_on_the_component(monkeypatch):
+    two = _mixtures.Candidate("full", 2, 1e-2)
+    choose = "_choose_candidate"
+    monkeypatch.setattr(LacunetImputer, choose, lambda self, rows, seed: two)
+    rng = np.random.RandomState(0)
+    first = rng.rand(2000) < 0.5
+    towns = ["Rome", "Bonn", "Oslo"]
+    town = np.where(
+        first,
+        rng.choice(towns, 2000, p=[0.6, 0.3, 0.1]),
+        rng.choice(towns, 2000, p=[0.05, 0.15, 0.8]),
+    )
+    X = pd.DataFrame({"town": town, "x": 2.0 * first + 0.6 * rng.randn(2000)})
+    X.loc[::2] = None
+    model = LacunetImputer(random_state=0).fit(X)
+    drawn = pd.concat(model.sample_imputations(X, 10)).loc[X.index[::2], "town"]
+    seen = X["town"].value_counts(normalize=True)
+    for name, fraction in drawn.value_counts(normalize=True).items():
+        assert fraction == pytest.approx(seen[name], abs=0.03)
 
 
 # --- rows that are kept

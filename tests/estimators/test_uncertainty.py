@@ -108,6 +108,21 @@ def test_true_classes_are_credible_whatever_is_missing(classifier, hidden):
         assert np.mean(of_class <= level) == pytest.approx(level, abs=0.05)
 
 
+def test_a_class_of_a_row_without_values_is_as_credible_as_frequent(classifier):
+    drawn = copy.copy(classifier).set_params(propagate="sample", n_samples=64)
+    (p_values,) = find_p_values(drawn, drawn._read(np.full((1, 3), np.nan))[1])
+    # Rows that nothing is known of have the same prediction: no stranger than others.
+    _, counts = np.unique(drawn._calibration.targets, return_counts=True)
+    assert (p_values >= counts / counts.sum()).all()
+
+
+def test_no_class_is_less_credible_than_calibration_rows_can_tell(classifier):
+    (p_values,) = find_p_values(classifier, classifier._read([[0.0, -9.0, 0.0]])[1])
+    n_complete = int((~classifier._calibration.x.isnan().any(1)).sum())
+    assert p_values.min() == pytest.approx(1 / (1 + n_complete))
+    assert p_values.argmax() == 2  # the class of large targets
+
+
 def test_a_row_has_the_same_quantiles_alone(model):
     X, _ = made(20, 4, 0.3)
     together = model.predict_quantiles(X)

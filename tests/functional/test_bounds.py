@@ -205,6 +205,60 @@ def test_several_bounded_cells_are_near_rejection_sampling(kind, largest):
     assert float(error[1:].max()) < largest
 
 
+@pytest.mark.parametrize("kind", ["factor", "full"])
+@pytest.mark.parametrize("correlation", [0.3, 0.9])
+def test_five_cells_below_their_quantiles_are_as_near_as_the_page_says(
+    kind, correlation
+):
+    ones = torch.ones(1, 5, dtype=torch.float64)
+    noise = 1 - correlation
+    loadings = correlation**0.5 * ones[..., None]
+    if kind == "factor":
+        mixture = FactorComponents(ones[:, 0] * 0, 0 * ones, loadings, noise * ones)
+    else:
+        covariance = loadings @ loadings.mT + noise * torch.eye(5, dtype=torch.float64)
+        mixture = FullComponents(ones[:, 0] * 0, 0 * ones, covariance)
+    generator = np.random.RandomState(0)
+    common = generator.randn(300_000, 1) * correlation**0.5
+    kept = common + generator.randn(300_000, 5) * noise**0.5
+    limit = stats.norm.ppf(0.3)
+    inside = (kept < limit).all(1)
+    kept = kept[inside]
+    x, upper = torch.full_like(ones, NAN), limit * ones
+    found = condition(x, mixture, gamma=0.0, upper=upper)
+    error = (found.mean()[0].numpy() - kept.mean(0)) / kept.std(0)
+    assert np.abs(error).max() < 0.1
+    deviations = found.variance()[0].sqrt().numpy()
+    np.testing.assert_allclose(deviations, kept.std(0), rtol=0.26)
+    evidence = log_likelihood(x, mixture, upper=upper)
+    assert float(evidence) == pytest.approx(np.log(inside.mean()), abs=0.08)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_in_single_precision(kind):
+    wide = mixture_of(kind)
+    narrow = type(wide)(*(tensor.float() for tensor in wide))
+    x = torch.tensor([[0.5, NAN, NAN, NAN]])
+    bounds = bounds_of(x, {(0, 2): (-INF, -0.2)})
+    doubled = {name: end.double() for name, end in bounds.items()}
+    expected = log_likelihood(x.double(), wide, **doubled)
+    found = log_likelihood(x, narrow, **bounds)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_of_levels_alone_leave_the_numbers(kind):
+    numbers = mixture_of(kind, 1, 2)
+    half = torch.full((1, 2), 0.5, dtype=torch.float64)
+    mixture = MixedComponents(numbers, half.log(), sizes=(2,))
+    x = torch.full((1, 4), NAN, dtype=torch.float64)
+    upper = torch.tensor([[NAN, NAN, 0.0, NAN]], dtype=torch.float64)
+    found = condition(x, mixture, gamma=0.0, upper=upper).mean()
+    expected = condition(x, mixture, gamma=0.0).mean()
+    torch.testing.assert_close(found[:, :2], expected[:, :2])
+    assert found[0, 2:].tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_fills_and_draws_stay_inside_the_bounds(kind):
     mixture = mixture_of(kind)

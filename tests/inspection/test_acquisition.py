@@ -113,6 +113,29 @@ def test_values_by_expectation_are_those_of_the_predictions_by_expectation(linea
     np.testing.assert_allclose(values, expected, atol=0.02 * before)
 
 
+def test_the_only_missing_cell_is_worth_all_that_is_missing(linear):
+    drawn = Completions(linear)
+    x = drawn.encoded.encode([[0.1, 0.2, NAN, 0.3]])
+    draws = drawn.encoded.draw_in_bins(x, 256, drawn.seed)[:, 0]
+    predicted = drawn.encoded.predict(draws)
+    if isinstance(linear, LacunetClassifier):
+        expected = entr(predicted.mean(0)).sum() - entr(predicted).sum(1).mean()
+    else:
+        expected = predicted.var()
+        np.testing.assert_allclose(drawn.uncertainty(x), expected, rtol=1e-5)
+    np.testing.assert_allclose(drawn.values(x)[0, 2], expected, rtol=1e-5)
+
+
+def test_a_category_that_was_drawn_once_shows_nothing(linear):
+    predicted = np.full((64, 1, 2), 0.5)
+    predicted[0] = [1.0, 0.0]
+    groups = np.zeros((64, 1, 2))
+    groups[0, 0, 0] = groups[1:, 0, 1] = 1.0
+    drawn = Completions(linear)
+    drawn.is_classes = True
+    np.testing.assert_allclose(drawn._reduction(groups, predicted), 0, atol=1e-3)
+
+
 def test_uncertainty_is_that_of_what_is_missing(linear):
     row = np.array([0.5, NAN, NAN, NAN])
     drawn = Completions(linear, 1024)
@@ -180,6 +203,12 @@ def test_costs_divide_values_and_change_the_plan(linear):
     [
         ({"x0": 1.0, "x1": 1.0, "x2": 1.0}, "costs without 'x3'"),
         ({"x0": 1.0, "size": 1.0}, "costs of 'size'"),
+        (pd.Series([1.0] * 5, ["x0", "x1", "x2", "x3", "x0"]), "several costs of 'x0'"),
+        (pd.DataFrame(np.ones((2, 4)), columns=["x0", "x1", "x2", "x3"]), "shape"),
+        (pd.DataFrame(np.ones((4, 1))), "costs of '0'"),
+        (["dear", 1.0, 1.0, 1.0], "a list of costs that are no numbers"),
+        (dict.fromkeys(["x0", "x1", "x2", "x3"], "dear"), "a dict of costs that are"),
+        ([[1.0, 1.0], [1.0]], "no numbers"),
         ([1.0, 1.0], "costs of shape"),
         ([1.0, 0.0, 1.0, 1.0], "a cost of 0 for 'x1'"),
         ([1.0, 1.0, NAN, 1.0], "a cost of nan for 'x2'"),
@@ -192,6 +221,12 @@ def test_costs_are_checked(linear, costs, match):
             ask(linear, [[NAN] * 4], costs)
 
 
+def test_costs_are_checked_before_values_are_computed(linear, monkeypatch):
+    monkeypatch.setattr(Completions, "values", None)
+    with pytest.raises(ValueError, match="costs without 'x1', 'x2'"):
+        acquisition_values(linear, [[0, NAN, NAN, 0]], {"x0": 1.0})
+
+
 def test_a_row_with_nothing_missing_has_no_values_and_no_plan(linear):
     rows = [[1.0, 2.0, 3.0, 4.0]]
     assert np.isnan(acquisition_values(linear, rows)).all()
@@ -199,8 +234,9 @@ def test_a_row_with_nothing_missing_has_no_values_and_no_plan(linear):
 
 
 def test_other_arguments_are_checked(linear):
-    with pytest.raises(ValueError, match="n_draws=8"):
-        acquisition_values(linear, [[NAN] * 4], n_draws=8)
+    for n_draws in (8, 32, 72):
+        with pytest.raises(ValueError, match=f"n_draws={n_draws}, .* of at least 64"):
+            acquisition_values(linear, [[NAN] * 4], n_draws=n_draws)
     with pytest.raises(ValueError, match="Got 2 rows"):
         plan_measurements(linear, [[NAN] * 4] * 2)
     with pytest.raises(ValueError, match="n_steps=0"):
@@ -253,3 +289,64 @@ def test_numbers_of_few_values_are_drawn_as_they_are():
     assert counts[1] / 256 == pytest.approx(X[:, 0].mean(), abs=0.02)
     # And no value of the other is below the smallest.
     assert draws[:, 1].min() >= encoded.encode(X)[:, 1].min()
+
+
+def test_rare_numbers_of_few_values_are_groups_as_categories_are():
+    rng = np.random.RandomState(0)
+    flag, other = rng.rand(1000) < 0.03, rng.randn(1000)
+    y = rng.rand(1000) < np.where(flag, 0.95, 0.1)
+    for column in (flag.astype(float), np.where(flag, "yes", "no")):
+        X = pd.DataFrame({"flag": column, "other": other})
+        model = LacunetClassifier(n_networks=2, max_epochs=20, random_state=0).fit(X, y)
+        p = model.predict_proba(X)
+        rare, common = p[flag].mean(0), p[~flag].mean(0)
+        assert rare[1] > 0.6
+        of_each = flag.mean() * entr(rare) + (~flag).mean() * entr(common)
+        expected = (entr(p.mean(0)) - of_each).sum()
+        row = pd.DataFrame({"flag": [None], "other": [NAN]})
+        for propagate in ("sample", "expectation"):
+            model.set_params(propagate=propagate)
+            values = acquisition_values(model, row)[0]
+            assert values[0] == pytest.approx(expected, rel=0.35)
+            assert values[1] < 0.01
+
+
+def test_a_value_is_what_a_cell_tells_and_not_that_it_is_known():
+    # Only rows of class 1 lack x0, so that missing is nearly certain to be class 1.
+    rng = np.random.RandomState(0)
+    X = rng.randn(800, 3)
+    y = X[:, 1] + 0.5 * rng.randn(800) > 0
+    X[y & (rng.rand(800) < 0.5), 0] = NAN
+    model = LacunetClassifier(n_networks=2, max_epochs=20, random_state=0).fit(X, y)
+    drawn = Completions(model)
+    assert (drawn.encoded.sources < 0).any()  # it has an indicator
+    x = drawn.encoded.encode([[NAN] * 3, [NAN, NAN, 1.0]])
+    values, uncertainty = drawn.values(x), drawn.uncertainty(x)
+    assert (np.nanmax(values, 1) <= uncertainty + 0.01).all()
+    plan = plan_measurements(model, [[NAN] * 3])
+    assert [step.after > 0 for step in plan] == [True] * 3
+
+
+def test_the_second_step_is_worth_what_it_tells_beside_the_first():
+    # y = 1 if both are 1: the second tells more once the first is known.
+    rng = np.random.RandomState(0)
+    X = (rng.rand(1000, 3) < 0.5).astype(float)
+    y = X[:, 0] * X[:, 1] == 1
+    model = LacunetClassifier(
+        n_networks=2, max_epochs=30, propagate="sample", random_state=0
+    ).fit(X, y)
+    plan = plan_measurements(model, [[NAN] * 3], n_steps=2)
+    assert {step.column for step in plan} == {"x0", "x1"}
+    p = model.predict_proba(X)
+
+    def left(places):
+        """Return the mean entropy of the class if these columns are known."""
+        means = pd.DataFrame(p).groupby(list(X[:, places].T)).transform("mean")
+        return entr(means.to_numpy()).sum(1).mean()
+
+    first, second = (int(step.column[1]) for step in plan)
+    one, both = left([first]), left([first, second])
+    assert plan[0].value == pytest.approx(entr(p.mean(0)).sum() - one, abs=0.03)
+    assert plan[1].value == pytest.approx(one - both, abs=0.05)
+    alone = acquisition_values(model, [[NAN] * 3])[0, second]
+    assert plan[1].value > alone + 0.05

@@ -1,3 +1,4 @@
+import datetime
 import itertools
 import math
 
@@ -171,6 +172,29 @@ def test_rows_of_frames_with_categories_and_dates(kind):
     assert str(found).endswith("missing: number")
 
 
+@pytest.mark.parametrize("kind", [lambda frame: frame, pl.from_pandas])
+def test_dates_and_ordered_categories_are_shown_as_they_are(kind):
+    days = pd.Series(pd.date_range("2020-01-01", periods=40).astype("M8[ns]"))
+    levels = pd.Categorical(["low", "high"] * 20, ["low", "high"], ordered=True)
+    X = pd.DataFrame({"day": days, "level": levels, "lost": days}).mask(
+        pd.DataFrame({"day": False, "level": False, "lost": days.index % 2 == 0})
+    )
+    table = kind(X)
+    model = small.classifier(max_epochs=1).fit(table, np.arange(40) % 2)
+    found = explain_row(model, table[:1])
+    assert found.values == (datetime.datetime(2020, 1, 1), "low", None)
+    assert found.missing == ["lost"]
+    assert "level = low" in str(found)
+    assert "day = 2020-01-01 " in str(found)
+
+
+def test_dates_of_an_array_are_shown_as_dates():
+    X = np.array("2020-01-01T12:00", dtype="M8[ns]") + np.arange(80).reshape(40, 2)
+    X[::3, 1] = "NaT"
+    found = explain_row(small.regressor().fit(X, np.arange(40.0)), X[:1])
+    assert found.values == (datetime.datetime(2020, 1, 1, 12), None)
+
+
 def test_a_category_that_training_has_not_seen_is_unknown_and_not_missing():
     X, y = small.frame(60)
     model = small.classifier(on_unseen_missing="use").fit(X[["number", "text"]], y)
@@ -190,6 +214,14 @@ def test_a_row_without_a_value_has_the_base_for_prediction():
     assert found.list_largest() == []
 
 
+def test_a_small_prediction_without_a_contribution_has_digits():
+    model = linear_model(np.zeros(4), np.zeros(4), np.eye(4))
+    model._scale = TargetScale(np.array([3e-5]), np.ones(1))
+    found = explain_row(model, np.ones(4))
+    assert not found.contributions.any()
+    assert found.show(found.prediction) == "3e−05"
+
+
 def test_missing_values_are_no_sign_when_values_are_hidden():
     rng = np.random.RandomState(0)
     X, y = rng.randn(600, 2), rng.randint(2, size=600)
@@ -200,6 +232,13 @@ def test_missing_values_are_no_sign_when_values_are_hidden():
     assert found.base == pytest.approx(found.prediction, abs=0.1)
     assert found.base > 0.6
     assert explain_row(model, [np.nan, 0.0], target=0).base < 0.1
+
+
+@pytest.mark.parametrize("target", [True, np.int64(1), 1.0])
+def test_the_target_is_the_class_of_the_model(target):
+    found = explain_row(small.fitted("classifier"), np.ones(4), target=target)
+    assert type(found.target) is int
+    assert found.subject == "probability of 1"
 
 
 def test_of_several_outputs_one_is_explained():

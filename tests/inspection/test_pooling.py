@@ -101,15 +101,71 @@ def test_means_move_by_the_fraction_that_is_missing_and_words_say_where_they_lea
     assert (found.name, found.n_missing) == ("y", 150)
     assert found.observed == pytest.approx(X["y"].mean())
     means = [each.estimate for each in found.pooled]
-    # Draws are the same, so that differences are exact but for what stays positive.
+    # Draws are the same, so that differences are exact.
     step = 0.5 * X["y"].std(ddof=0)
-    assert means[2] - means[1] == pytest.approx(0.1 * step, rel=0.05)
-    assert means[3] - means[2] == pytest.approx(2 * step)
-    assert means[2] - means[0] < 2 * step
+    expected = means[2] + np.array([-2.0, -0.1, 0.0, 2.0]) * step
+    assert means == pytest.approx(expected)
     assert found.outside == (-2.0, 2.0)
     assert found.describe().endswith("from a shift of -2 and of +2 on.")
     assert model.shift == 0.0
     assert sensitivity(model, X.assign(y=1.0)) == []
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_lower_the_shift_the_lower_the_mean_of_a_positive_column(whole):
+    rng = np.random.RandomState(0)
+    values = 20 + 10 * np.exp(rng.randn(200, 2))
+    X = values.round() if whole else values
+    X[::2, 1] = np.nan
+    model = LacunetImputer(random_state=0).fit(X)
+    shifts = (-5.0, -4.0, -3.0, -2.0, -1.0, 0.0)
+    (found,) = sensitivity(model, X, shifts=shifts, n=3)
+    means = [each.estimate for each in found.pooled]
+    assert means == sorted(means)
+    drawn = model.set_params(shift=-5.0).sample_imputations(X, 1)[0]
+    assert drawn.min() >= np.nanmin(X[:, 1]) / 2
+
+
+def test_values_known_by_a_bound_are_not_shifted():
+    rng = np.random.RandomState(0)
+    X = np.exp(rng.randn(300, 2))
+    X[rng.rand(300) < 0.3, 1] = np.nan
+    upper = np.where(X < 0.5, 0.5, np.nan)
+    X[X < 0.5] = np.nan
+    model = LacunetImputer(random_state=0).fit(X, upper=upper)
+    (found,) = sensitivity(model, X, upper=upper, shifts=(0.0, 1.0), n=5)
+    missing = np.isnan(X) & np.isnan(upper)
+    assert (found.name, found.n_missing) == (1, missing[:, 1].sum())
+    # Where bounds are unknown all missing values would move.
+    means = [each.estimate for each in found.pooled]
+    deviation = model.deviations_[1]
+    expected = missing[:, 1].mean() * deviation
+    assert means[1] - means[0] == pytest.approx(expected, rel=0.15)
+    for shift in (0.0, 2.0):
+        model.set_params(shift=shift)
+        for table in (
+            model.transform(X, upper=upper),
+            *model.sample_imputations(X, 2, upper=upper),
+        ):
+            below = table[~np.isnan(upper)]
+            assert ((below >= 0) & (below < 0.5)).all()
+
+
+def test_columns_of_one_observed_value_have_no_interval():
+    X = np.random.RandomState(0).randn(60, 2)
+    X[:, 1] = np.nan
+    X[:2, 1] = 3.0
+    model = LacunetImputer(random_state=0)
+    with pytest.warns(UserWarning, match="one value"):
+        model.fit(X)
+    assert sensitivity(model, X, n=2) == []
+
+
+def test_next_to_no_degrees_of_freedom_tell_nothing():
+    found = pool([1.0, 2.0, 3.0], [1e-20] * 3, df_complete=100)
+    assert found.p_value == pytest.approx(1.0)
+    assert found.low < -1e100
+    assert found.high > 1e100
 
 
 @pytest.mark.parametrize(
@@ -133,5 +189,9 @@ def test_sensitivity_finds_columns_by_name():
     assert turned[0].pooled[0].estimate == pytest.approx(straight[0].pooled[0].estimate)
     with pytest.raises(ValueError, match=r"Got shifts=\[\]"):
         sensitivity(imputer, table, shifts=[])
+    with pytest.raises(ValueError, match="Got shifts=0.5, but expected a sequence"):
+        sensitivity(imputer, table, shifts=0.5)
+    with pytest.raises(ValueError, match="Got n=1, but expected at least 2"):
+        sensitivity(imputer, table, n=1)
     with pytest.raises(TypeError, match="expected a LacunetImputer"):
         sensitivity(object(), table)

@@ -17,7 +17,7 @@ def test_each_column_has_a_card_with_its_sentence_and_a_row(tmp_path):
     assert text.count("<article class") == text.count('role="img"') == 2
     assert text.count('<th scope="row">') == 2
     assert text.count('class="card worse"') == 1
-    assert "1 of 2 columns may mislead" in text
+    assert "1 of 2 columns: the mean may be another" in text
     assert "outside of the 95% interval of the mean of all from a shift of -1" in text
     assert "inside of the 95% interval of the mean of all with every shift" in text
     assert "<script>alert" not in text

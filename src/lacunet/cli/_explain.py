@@ -33,7 +33,7 @@ _MAX_COLUMNS = 20  # listed
 @option(
     "--permutations",
     IntRange(min=2),
-    "Orders of the columns that are sampled, if there are more than 10.",
+    "Orders of the columns that are sampled (at least 4), if there are more than 10.",
     32,
 )
 @options.seed
@@ -60,6 +60,9 @@ def explain(
     known but which values are missing. Up to 10 observed values they are exact; of more
     they have a standard error.
 
+    A value that is known by a bound alone, such as <0.5, counts as missing here. The
+    command `lacunet predict` uses the bound, so that its prediction may be another.
+
     TABLE is CSV, Parquet (also a folder or a pattern of files), Arrow, JSON lines or
     Excel; - is standard input.
 
@@ -74,17 +77,12 @@ def explain(
 
     known = tables.ModelTable.read(model)
     with tables.open_table(table, known.options(reading)) as file:
-        fitted = options.load_model(model)
-        if not hasattr(fitted, "predict"):
-            msg = (
-                f"Got {model}, a {type(fitted).__name__}, but expected one that "
-                f"predicts a class or a number."
-            )
-            raise click.ClickException(msg)
+        fitted = options.load_predictor(model)
         schema = tables.Schema.of_model(fitted)
         match, name = file.match(schema), file.short_name
+        terminal.note(*file.list_notices(schema.names))
         terminal.warn_names("not in the table, so missing", match.missing)
-        cells = _read_row(file, schema, row)
+        cells, bounded = _read_row(file, schema, row)
     found = explain_row(
         fitted,
         cells,
@@ -107,6 +105,9 @@ def explain(
         terminal.print_table(("column", ">value", "adds"), rows)
     if found.missing:
         terminal.print(f"Missing: {list_names(found.missing)}.")
+    if bounded:
+        names = list_names(bounded)
+        terminal.print(f"Known by a bound, which is not used here: {names}.")
     if found.unknown:
         names = list_names(found.unknown)
         terminal.print(f"Not in training, so as good as missing: {names}.")
@@ -130,15 +131,22 @@ def explain(
             found.names, found.values, found.contributions, found.errors, strict=True
         )
     ]
-    terminal.print_json({**record, "unknown": found.unknown, "page": output})
+    record |= {"unknown": found.unknown, "bounded": bounded, "page": output}
+    terminal.print_json(record)
 
 
-def _read_row(file: "TableFile", schema: "Schema", row: int) -> "pd.DataFrame":
-    """Return a row of a table, counted from 1."""
+def _read_row(
+    file: "TableFile", schema: "Schema", row: int
+) -> "tuple[pd.DataFrame, list[str]]":
+    """Return a row, counted from 1, and the columns that it has a bound alone of."""
     n_before = 0
-    for block in file.blocks(BLOCK, schema=schema):
-        if row <= n_before + len(block):
-            return block.iloc[[row - n_before - 1]]
+    blocks = file.blocks(BLOCK, schema=schema)
+    for block, bounds in zip(blocks, file.bounds(BLOCK, schema=schema), strict=False):
+        place = row - n_before - 1
+        if place < len(block):
+            ends = [frame.iloc[place].notna() for frame in bounds.values()]
+            bounded = [n for n in block.columns if any(end[n] for end in ends)]
+            return block.iloc[[place]], bounded
         n_before += len(block)
     rows = show_count(n_before, "row")
     msg = f"Got --row {row}, but expected at most {n_before}: {file.name} has {rows}."
@@ -149,7 +157,8 @@ def _find_class(fitted: Any, name: str | None) -> Any:
     """Return the class of a name; None if there is no name."""
     if name is None:
         return None
-    classes = {str(each): each for each in getattr(fitted, "classes_", ())}
+    values = fitted.classes_.tolist() if hasattr(fitted, "classes_") else []
+    classes = {str(each): each for each in values}
     if name not in classes:
         expected = f"one of {list_names([*classes])}" if classes else "none: a number"
         msg = f"Got --class {name}, but expected {expected}."

@@ -78,6 +78,9 @@ def impute(
     lacunet impute patients.csv --sensitivity -o sensitivity.html
     """
     if sensitivity:
+        if fill_censored:
+            msg = "Got --sensitivity and --fill-censored, but expected one of them."
+            raise click.UsageError(msg)
         _report_sensitivity(terminal, table, reading, output, model, draws, seed, force)
         return
     paths = _name_outputs(output, draws)
@@ -167,10 +170,14 @@ def _report_sensitivity(
 
     with open_table(table, reading) as file:
         imputer = _fit(terminal, file, seed)
-        rows = file.read(_MOST_ROWS)[list(imputer.feature_names_in_)]
-        name = file.short_name
-    found = sensitivity(imputer, rows, n=draws or 20)
-    size = show_count(len(rows), "row")
+        names = list(imputer.feature_names_in_)
+        rows, bounds = file.read(_MOST_ROWS)[names], file.read_bounds(_MOST_ROWS)
+        name, n_rows = file.short_name, file.n_rows
+    ends = {end: cells[names] for end, cells in bounds.items()}
+    found = sensitivity(imputer, rows, n=draws or 20, **ends)
+    size = show_count(n_rows, "row")
+    if len(rows) < n_rows:
+        size += f", {len(rows):,} of them used"
     incomplete = show_count(len(found), "column") + " of numbers with missing values"
     terminal.print(f"{name}: {size}, {incomplete}.")
     if found:

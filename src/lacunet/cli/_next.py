@@ -12,7 +12,9 @@ from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from torch import Tensor
 
     from lacunet.inspection import Completions, Measurement
     from lacunet.tables import ReadOptions
@@ -56,7 +58,8 @@ def next(
 
     The plan of a row is for measurements that are ordered all at once. If they are made
     one by one, run the command again after each: the next may depend on the result.
-    Values that matter only together are not found.
+    Values that matter only together are not found. A value that training has not seen
+    counts as missing, but is not ranked, nor is a column that was empty in training.
 
     The first rows are printed; -o has all of them, with the columns row, column, value
     (the expected reduction of entropy or variance), cost and rank.
@@ -79,13 +82,7 @@ def next(
     prices = None if costs is None else _read_costs(costs)
     known = tables.ModelTable.read(model)
     with tables.open_table(table, known.options(reading)) as file:
-        fitted = options.load_model(model)
-        if not hasattr(fitted, "predict"):
-            msg = (
-                f"Got {model}, a {type(fitted).__name__}, but expected a classifier "
-                f"or a regressor, of `lacunet fit`."
-            )
-            raise click.ClickException(msg)
+        fitted = options.load_predictor(model)
         schema, name = tables.Schema.of_model(fitted), file.short_name
         lacking = file.match(schema).missing
         terminal.note(*file.list_notices(schema.names))
@@ -100,15 +97,28 @@ def next(
         n_rows, rankings = 0, []
         plans: dict[int, list[Measurement]] = {}  # of the rows that are printed
         advance = terminal.count_rows("ranked", "")
+        is_empty = np.array([each in schema.empty for each in schema.names])
+        unseen = np.zeros(len(schema.names), dtype=bool)
         for block in file.blocks(_BLOCK, schema=schema):
-            ranking = _rank(drawn, block, prices)
+            x = drawn.encoded.encode(block)
+            unknown = ~drawn.encoded.observed(x).cpu().numpy()
+            missing = unknown & block.isna().to_numpy() & ~is_empty
+            unseen |= (unknown & block.notna().to_numpy()).any(0)
+            of_block = drawn.check_costs(prices, missing.any(0))
+            ranking = _rank(drawn, x, missing, of_block)
             for row in ranking["row"].unique()[: _SHOWN - len(plans)]:
-                plans[n_rows + int(row)] = inspection.plan_measurements(
-                    fitted, block.iloc[[row - 1]], prices, n_steps=steps
+                plans[n_rows + int(row)] = drawn.plan(
+                    x[row - 1 : row], missing[row - 1], of_block, steps
                 )
             rankings.append(ranking.assign(row=ranking["row"] + n_rows))
             n_rows += len(block)
             advance(len(block))
+    if unseen.any():
+        names = list_names(np.array(schema.names)[unseen].tolist())
+        terminal.note(
+            f"Some values of {names} were not seen in training: they count as missing, "
+            f"and are not ranked."
+        )
     found = pd.concat(rankings, ignore_index=True)
     if output is not None:
         written = found[["row", "column", "value", "cost", "rank"]]
@@ -171,15 +181,14 @@ def next(
     )
 
 
-def _rank(drawn: "Completions", rows: "pd.DataFrame", prices: Any) -> "pd.DataFrame":
-    """Return the missing cells of rows, numbered from 1, the best of each row first."""
+def _rank(
+    drawn: "Completions", x: "Tensor", missing: "np.ndarray", costs: "np.ndarray | None"
+) -> "pd.DataFrame":
+    """Return missing cells of encoded rows, from row 1, the best of each row first."""
     import numpy as np
     import pandas as pd
 
-    x = drawn.encoded.encode(rows)
     values, uncertainty = drawn.values(x), drawn.uncertainty(x)
-    missing = ~np.isnan(values)
-    costs = drawn.check_costs(prices, missing.any(0))
     row, place = missing.nonzero()
     value, before = values[row, place], uncertainty[row]
     after = np.maximum(before - value, 0.0)
@@ -213,6 +222,7 @@ def _read_costs(path: str) -> dict[str, float]:
             f"expected 'column' and 'cost'."
         )
         raise click.ClickException(msg)
+    frame = frame[["column", "cost"]]
     if frame["cost"].dtype.kind not in "iuf" or frame.isna().any(axis=None):
         msg = f"Got {path} with a cost that is no number, but expected numbers."
         raise click.ClickException(msg)

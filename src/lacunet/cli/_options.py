@@ -328,3 +328,15 @@ def load_model(path: str) -> Any:
     if model.on_unseen_missing == "warn":
         model.set_params(on_unseen_missing="use")
     return model
+
+
+def load_predictor(path: str) -> Any:
+    """Load a classifier or regressor, and refuse other models."""
+    fitted = load_model(path)
+    if not hasattr(fitted, "predict"):
+        msg = (
+            f"Got {path}, a {type(fitted).__name__}, but expected one that predicts. "
+            f"Fill tables with it: lacunet impute TABLE --model {path}."
+        )
+        raise click.ClickException(msg)
+    return fitted

@@ -131,7 +131,7 @@ def predict(
     # The table first: it is known within a moment whether it is there.
     with tables.open_table(table, known.options(reading)) as file:
         tables.check_known(keep, file.names, "--keep")
-        fitted = _load(model)
+        fitted = options.load_predictor(model)
         if draws is not None:
             fitted.set_params(propagate="sample", n_samples=draws)
         schema = tables.Schema.of_model(fitted)
@@ -180,17 +180,6 @@ def predict(
     terminal.print_json({**record, "changed": changed})
 
 
-def _load(path: str) -> Any:
-    fitted = options.load_model(path)
-    if not hasattr(fitted, "predict"):
-        msg = (
-            f"Got {path}, a {type(fitted).__name__}, but expected one that predicts. "
-            f"Fill tables with it: lacunet impute TABLE --model {path}."
-        )
-        raise click.ClickException(msg)
-    return fitted
-
-
 def _predict_interval(
     coverage: float, model: Any, rows: "pd.DataFrame", **bounds: "pd.DataFrame"
 ) -> "pd.DataFrame":
@@ -199,11 +188,11 @@ def _predict_interval(
 
     frame = tables.predict_rows(model, rows, **bounds)
     if not hasattr(model, "classes_"):
-        ends = inspection.prediction_interval(model, rows, coverage)
+        ends = inspection.prediction_interval(model, rows, coverage, **bounds)
         for name, numbers in ends._asdict().items():
             frame[name] = [float(f"{number:.7g}") for number in numbers]
         return frame
-    inside = inspection.prediction_set(model, rows, coverage)
+    inside = inspection.prediction_set(model, rows, coverage, **bounds)
     frame["set"] = ["|".join(map(str, model.classes_[each])) for each in inside]
     return frame
 
@@ -231,7 +220,7 @@ def _predict_folder(
     from lacunet import distributed, tables
 
     distributed.check_output(output, force=force)
-    fitted, known = _load(model), tables.ModelTable.read(model)
+    fitted, known = options.load_predictor(model), tables.ModelTable.read(model)
     schema = tables.Schema.of_model(fitted)
     rows = distributed.ParquetRows.open(
         table, skip_bad_files=skip_bad_files, columns=schema.names

@@ -75,6 +75,13 @@ def read_bounds(
         raise ValueError(msg)
     bounds: list[Tensor | None] = []
     for name, end in (("lower", lower), ("upper", upper)):
+        columns = getattr(end, "columns", None)
+        if columns is not None and hasattr(mixture, "feature_names_in_"):
+            names = mixture.feature_names_in_.tolist()
+            if sorted(map(str, columns)) != sorted(names):
+                msg = f"Got {name} of {list(columns)}, but expected columns {names}."
+                raise ValueError(msg)
+            end = end[names]
         found = None if end is None else np.asarray(end, dtype=np.float64)
         if found is not None and found.shape != X.shape:
             msg = (

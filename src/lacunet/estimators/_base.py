@@ -38,6 +38,7 @@ from lacunet.estimators._encoding import (
     Bounds,
     InputEncoder,
     TableEncoder,
+    choose_bounded,
     choose_marked,
 )
 from lacunet.estimators._fit import (
@@ -443,13 +444,17 @@ class DensityEstimator(CheckedEstimator):
         return self._inputs.table.place_bounds(table, bounds)
 
     def _warn_unseen_missing(self, encoded: np.ndarray) -> None:
-        names = self._inputs.table.unseen_missing(encoded)
-        if not names:
+        found = np.asarray(self._inputs.find_missing(encoded).any(0))
+        columns = self._inputs.table.columns
+        unseen = [columns[i] for i in self._inputs.always_known if found[i]]
+        if not unseen:
             return
         msg = (
             f"Got missing values (or categories that training has not seen) in columns "
-            f"{list(names)}, which had none in training"
+            f"{[column.name for column in unseen]}, which had none in training"
         )
+        if any(column.had_missing for column in unseen):
+            msg += ", or none without a bound (pass lower and upper)"
         if self.on_unseen_missing == "raise":
             msg += ", but expected none. Set on_unseen_missing='use' to allow them."
             raise ValueError(msg)
@@ -631,10 +636,10 @@ class NetworkEstimator(DensityEstimator):
         self.timed_out_ = limit is not None and took >= limit
         self.module_ = module
         self.density_ = next(iter(module)).density
-        self._keep_rows(samples, folds, validation, warm=warm)
+        self._keep_calibration(samples, folds, validation, warm=warm)
         return self
 
-    def _keep_rows(
+    def _keep_calibration(
         self,
         samples: Samples,
         folds: Folds,
@@ -668,13 +673,12 @@ class NetworkEstimator(DensityEstimator):
             coder = replace(coder, by_place=True)
             scan = replace(scan, fold_weights=even)
         whole = sample.targets.dtype.kind == "i"
-        indicator = parameters["indicator"]
+        missing = np.isnan(sample.x[:, table.starts])
         marked = choose_marked(
-            indicator, table, sample.x, sample.targets, classes=whole
+            parameters["indicator"], missing, sample.targets, classes=whole
         )
         self._inputs = InputEncoder(table, marked)
         self._most_missing = scan.most_missing
-        missing = np.isnan(sample.x[:, table.starts])
         self._form = TableForm.of(missing, backend="pyarrow")
         coder = replace(coder, inputs=self._inputs)
         x = self._inputs.mark(sample.x)
@@ -726,7 +730,7 @@ class NetworkEstimator(DensityEstimator):
         self._fitted_body = setting.body
         self.module_ = module
         self.density_ = next(iter(module)).density
-        self._keep_rows(samples, folds)
+        self._keep_calibration(samples, folds)
 
     @abstractmethod
     def _target_of(self, summary: TableSummary) -> tuple[TargetCode, Problem]:
@@ -752,15 +756,17 @@ class NetworkEstimator(DensityEstimator):
             whole = known.dtype.kind == "i"
             indicator = self._training_parameters()["indicator"]
             placed = encoder.place_bounds(table, bounds)
-            marked = choose_marked(
-                indicator, encoder, encoded, known, classes=whole, bounds=placed
-            )
-            self._inputs = InputEncoder(encoder, marked)
-            x = self._inputs.add_bounds(self._inputs.add_marks(encoded), placed)
+            missing = np.isnan(encoded[:, encoder.starts])
+            missing = encoder.without_bounded(missing, placed)
+            bounded = choose_bounded(indicator, encoder, placed)
+            marked = choose_marked(indicator, missing, known, bounded, classes=whole)
+            always_known = np.flatnonzero(~missing.any(0))
+            self._inputs = InputEncoder(encoder, marked, bounded, always_known)
+            x = self._inputs.add_marks(encoded, missing, placed)
             self._most_missing = 0
-        missing = np.isnan(x[:, self._inputs.table.starts])
-        self._form = TableForm.of(missing, table)
-        self._most_missing = max(self._most_missing, int(missing.sum(1).max()))
+        self._form = TableForm.of(np.isnan(x[:, self._inputs.table.starts]), table)
+        n_missing = self._inputs.find_missing(x).sum(1)
+        self._most_missing = max(self._most_missing, int(n_missing.max()))
         targets = x[:, : len(self._inputs.sources)] if targets is None else targets
         # In single precision: weights on another scale differ by rounding.
         order = canonical_order(x, targets, weights.astype(np.float32))

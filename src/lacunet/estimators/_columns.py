@@ -259,7 +259,10 @@ class Column:
         if raw.kind == self.kind:
             if self.origin is None:
                 return raw.values
-            return np.asarray((raw.values - np.datetime64(self.origin)) / _DAY)
+            # Nanoseconds overflow within three centuries, microseconds lose some.
+            whole = raw.values.astype("M8[us]")
+            days = (whole - np.datetime64(self.origin).astype("M8[us]")) / _DAY
+            return np.asarray(days + (raw.values - whole) / _DAY)
         if self.kind == "number" and raw.kind == "category":
             cells = [category_of(value) for value in raw.values[raw.observed].tolist()]
             if set(map(_family, cells)) == {float}:

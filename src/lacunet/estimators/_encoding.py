@@ -166,7 +166,6 @@ class TableEncoder:
         self.starts[order] = np.cumsum([0, *repeats])[:-1]
         self._plain = all(kind == "number" for kind in kinds)
         self._empty = [i for i, column in enumerate(columns) if column.empty]
-        self._complete = [i for i, c in enumerate(columns) if not c.had_missing]
 
     @property
     def width(self) -> int:
@@ -277,6 +276,16 @@ class TableEncoder:
         placed = self._place(self.numbers_of(X), bounds)
         return None if np.isnan(placed).all() else placed
 
+    def without_bounded(
+        self, missing: np.ndarray, bounds: "Bounds | None"
+    ) -> np.ndarray:
+        """Return which cells are missing, (rows, columns), and not known by a bound."""
+        if bounds is None:
+            return missing
+        unknown = missing.copy()
+        unknown[:, self._places] &= np.isnan(bounds).all(0)
+        return unknown
+
     def _place(self, numbers: np.ndarray, bounds: "Bounds") -> "Bounds":
         given = ~(np.isnan(bounds.lower) & np.isnan(bounds.upper))
         for column, found in zip(self.columns, given.any(0), strict=True):
@@ -303,18 +312,6 @@ class TableEncoder:
         floor = unknown & np.isnan(lower) & ~np.isnan(upper) & self.nonnegative
         lower = np.where(floor & (upper >= 0), 0.0, lower)
         return Bounds(*(np.where(unknown, end, np.nan) for end in (lower, upper)))
-
-    @property
-    def complete_places(self) -> np.ndarray:
-        """The first places of the columns that had no missing value in training."""
-        places: np.ndarray = self.starts[self._complete]
-        return places
-
-    def unseen_missing(self, encoded: np.ndarray) -> tuple[str | int, ...]:
-        """Return the columns with missing values here that had none in training."""
-        missing = np.isnan(encoded[:, self.complete_places]).any(0)
-        pairs = zip(self._complete, missing, strict=True)
-        return tuple(self.columns[index].name for index, found in pairs if found)
 
     def _numbers(self, cells: list[RawColumn]) -> np.ndarray:
         """Return numbers and dates in their own units, (rows, numeric columns)."""
@@ -384,33 +381,54 @@ class InputEncoder:
 
     An indicator is a category of two values that is always known: the density learns
     how often the value is missing in each component, and the network gets a weight for
-    it. ``marked`` are the columns of the table that have one.
+    it. ``marked`` are the columns of the table that have one. Behind these are such of
+    whether a number is known by a bound alone, for the columns that are ``bounded``: a
+    missing number may be either, so that its indicator is missing, too, unless there is
+    one of missing numbers beside it. Those that are
+    ``always_known`` had a value or a bound in each row of training.
     """
 
     def __init__(
-        self, table: TableEncoder, marked: np.ndarray, *, smooth: bool = True
+        self,
+        table: TableEncoder,
+        marked: np.ndarray,
+        bounded: np.ndarray | Sequence[int] = (),
+        always_known: np.ndarray | Sequence[int] | None = None,
+        *,
+        smooth: bool = True,
     ) -> None:
         self.table = table
         self.smooth = smooth
         self.marked = np.asarray(marked, dtype=np.intp)
+        self.bounded = np.asarray(bounded, dtype=np.intp)
+        if always_known is None:
+            columns = enumerate(table.columns)
+            always_known = [i for i, column in columns if not column.had_missing]
+        self.always_known = np.asarray(always_known, dtype=np.intp)
         self.n_numeric = table.n_numeric
         # Of the categories, and then of the indicators.
-        self.sizes = (*table.sizes, *[2] * len(self.marked))
-        # The column of the table that each input comes from, -1 for indicators.
-        marks = np.full(2 * len(self.marked), -1)
-        self.sources = np.concatenate([table.sources, marks])
+        self.sizes = (*table.sizes, *[2] * (len(self.marked) + len(self.bounded)))
+        # The column of the table that each input comes from, -1 for what no hidden
+        # value hides.
+        of_missing = np.full(2 * len(self.marked), -1)
+        of_bounded = np.repeat(self.bounded, 2)
+        self.sources = np.concatenate([table.sources, of_missing, of_bounded])
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Make an encoder of what ``to_state`` returned."""
         table = TableEncoder.from_state(state["table"])
-        return cls(table, np.array(state["marked"]), smooth=bool(state["smooth"]))
+        # Earlier versions knew of no bounds.
+        places = state["marked"], state.get("bounded", ()), state.get("always_known")
+        return cls(table, *places, smooth=bool(state["smooth"]))
 
     def to_state(self) -> dict[str, Any]:
         """Return the encoder as JSON-able values."""
         return {
             "table": self.table.to_state(),
             "marked": self.marked.tolist(),
+            "bounded": self.bounded.tolist(),
+            "always_known": self.always_known.tolist(),
             "smooth": self.smooth,
         }
 
@@ -424,81 +442,116 @@ class InputEncoder:
         ``place_bounds``, these come behind it.
         """
         encoded, missing = self.table.encode(X)
-        x = self.add_marks(encoded, missing, farthest=farthest)
-        return self.add_bounds(x, bounds, farthest=farthest)
-
-    def add_bounds(
-        self, x: np.ndarray, bounds: Bounds | None, *, farthest: float = FOR_NETWORKS
-    ) -> np.ndarray:
-        """Put lower and upper bounds of all numbers behind encoded rows, if any."""
-        if bounds is None:
-            return x
-        ends = [self.table.scaling.transform(end) for end in bounds]
-        if self.table.scale != "none":
-            ends = [clip_numbers(end, farthest, smooth=self.smooth) for end in ends]
-        return np.hstack([x, *ends])
+        return self.add_marks(encoded, missing, bounds, farthest=farthest)
 
     def add_marks(
         self,
         encoded: np.ndarray,
         missing: np.ndarray | None = None,
+        bounds: Bounds | None = None,
         *,
         farthest: float = FOR_NETWORKS,
     ) -> np.ndarray:
-        """Clip the numbers of an encoded table, in place, and add the indicators.
+        """Clip the numbers of an encoded table, in place; add indicators and bounds.
 
         ``missing`` is where the table lacks a value, (rows, columns); as in ``encoded``
         if not given.
         """
-        if self.table.scale != "none":
-            numbers = encoded[:, : self.n_numeric]
-            numbers[:] = clip_numbers(numbers, farthest, smooth=self.smooth)
-        return self.mark(encoded, missing)
+
+        def clip(numbers: np.ndarray) -> np.ndarray:
+            if self.table.scale == "none":
+                return numbers
+            return clip_numbers(numbers, farthest, smooth=self.smooth)
+
+        encoded[:, : self.n_numeric] = clip(encoded[:, : self.n_numeric])
+        x = self.mark(encoded, missing, bounds)
+        if bounds is None:
+            return x
+        low, high = (clip(self.table.scaling.transform(end)) for end in bounds)
+        same = low == high  # then that is the value
+        x[:, : self.n_numeric][same] = low[same]
+        low[same] = high[same] = np.nan
+        return np.hstack([x, low, high])
 
     def mark(
-        self, clipped: np.ndarray, missing: np.ndarray | None = None
+        self,
+        clipped: np.ndarray,
+        missing: np.ndarray | None = None,
+        bounds: Bounds | None = None,
     ) -> np.ndarray:
         """Add the indicators to encoded rows whose numbers are clipped."""
-        if not len(self.marked):
-            return clipped
-        if missing is None:
-            missing = np.isnan(clipped[:, self.table.starts])
-        of_marked = missing[:, self.marked]
-        marks = np.stack([~of_marked, of_marked], axis=2)
-        marks = marks.reshape(len(clipped), 2 * len(self.marked))
-        return np.hstack([clipped, marks], dtype=clipped.dtype)
+        parts = [clipped]
+        if len(self.marked):
+            if missing is None:
+                missing = np.isnan(clipped[:, self.table.starts])
+            unknown = self.table.without_bounded(missing, bounds)[:, self.marked]
+            parts.append(one_hot(unknown))
+        if len(self.bounded):
+            places = self.table.starts[self.bounded]  # numbers come first
+            missing = np.isnan(clipped[:, places])
+            inside = np.zeros_like(missing)
+            if bounds is not None:
+                lower, upper = bounds
+                inside = ~(np.isnan(lower) & np.isnan(upper))[:, places]
+            either = missing & ~inside & ~np.isin(self.bounded, self.marked)
+            marks = one_hot(inside).astype(clipped.dtype)
+            marks[np.repeat(either, 2, axis=1)] = np.nan
+            parts.append(marks)
+        return np.hstack(parts, dtype=clipped.dtype) if len(parts) > 1 else clipped
+
+    def find_missing(self, x: np.ndarray) -> np.ndarray:
+        """Return which cells are missing in encoded rows, and not known by a bound."""
+        missing = np.asarray(np.isnan(x[:, self.table.starts]))
+        behind = x[:, len(self.sources) :]
+        if not behind.shape[1]:
+            return missing
+        return self.table.without_bounded(missing, Bounds(*np.hsplit(behind, 2)))
+
+
+def one_hot(flags: np.ndarray) -> np.ndarray:
+    """Return a pair for each of (rows, columns), one of False and one of True."""
+    pairs = np.stack([~flags, flags], axis=2)
+    return np.asarray(pairs.reshape(len(flags), -1))
+
+
+def choose_bounded(
+    indicator: Indicator, table: TableEncoder, bounds: Bounds | None
+) -> np.ndarray:
+    """Return the columns that get an indicator of where a bound alone is known.
+
+    With "auto", those with enough such values: their expected response is that of a
+    distribution nobody has seen.
+    """
+    if bounds is None or not indicator:
+        return np.empty(0, dtype=np.intp)
+    counts = (~np.isnan(bounds).all(0)).sum(0)  # of each number
+    many = counts >= (_FEWEST_ROWS if indicator == "auto" else 1)
+    return np.asarray(table.sources[: table.n_numeric][many])
 
 
 def choose_marked(
     indicator: Indicator,
-    table: TableEncoder,
-    encoded: np.ndarray,
+    missing: np.ndarray,
     targets: np.ndarray,
+    bounded: np.ndarray | Sequence[int] = (),
     *,
     classes: bool,
-    bounds: "Bounds | None" = None,
 ) -> np.ndarray:
-    """Return the columns that get an indicator.
+    """Return the columns that get an indicator of where they are missing.
 
     With "auto", those whose missingness is associated with the target, by a test at 1%
     for the whole table, if there are enough rows with and without the value; and those
-    with enough values that are known by bounds, whose expected response is that of a
-    distribution nobody has seen.
+    with one of bounds, to tell what is missing from what is out of bounds.
     """
     if not indicator:
         return np.empty(0, dtype=np.intp)
-    missing = np.isnan(encoded[:, table.starts])  # (rows, columns)
     fewest = np.minimum(missing.sum(0), (~missing).sum(0))
     chosen = fewest >= (_FEWEST_ROWS if indicator == "auto" else 1)
     if indicator == "auto":
         level = _SIGNIFICANCE / max(1, chosen.sum())
-        for index in np.flatnonzero(chosen):
+        for index in np.setdiff1d(np.flatnonzero(chosen), bounded):
             p_value = _p_value(missing[:, index], targets, classes=classes)
             chosen[index] = p_value < level
-        if bounds is not None:
-            counts = (~np.isnan(bounds).all(0)).sum(0)  # of each number
-            many = counts >= _FEWEST_ROWS
-            chosen[table.sources[: table.n_numeric][many]] = True
     return np.flatnonzero(chosen)
 
 

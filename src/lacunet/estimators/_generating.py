@@ -3,22 +3,26 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from lacunet.estimators._columns import as_table
+from lacunet.estimators._columns import as_table, category_of
 from lacunet.estimators._saving import check_agreement
 
 # The most frequent patterns that are kept; of the others, rates of the columns.
 _MOST_PATTERNS = 200
 _BACKENDS = ("pandas", "polars", "pyarrow")
 # Dtypes that are kept, by their names; others are those that the values have.
-_OF_PANDAS = re.compile("([Uu]?[Ii]nt|[Ff]loat)(8|16|32|64)|bool|boolean|category")
+_OF_PANDAS = re.compile(
+    r"([Uu]?[Ii]nt|[Ff]loat)(8|16|32|64)|bool|boolean|category"
+    r"|(u?int(8|16|32|64)|float|double|bool)\[pyarrow\]"
+)
 _INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 _PLAIN = (*_INTEGERS, "Float32", "Float64", "Boolean", "String", "Categorical", "Date")
+_NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 10)  # that 64 bits can hold
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class TableForm:
 
     Rows of the ``counts`` have the ``patterns`` of missing values, those of the last
     count others, with values missing at the ``rates``. A frame has a ``backend``, and
-    each column a dtype: its name in pandas, else name, unit and zone of narwhals; None
-    for that of the values.
+    each column a dtype: its name in pandas, else name, unit and zone of narwhals, or
+    name and ordered categories; None for that of the values.
     """
 
     patterns: np.ndarray  # (patterns, columns), bool
@@ -76,8 +80,12 @@ class TableForm:
             rates=(rates.shape, (n_columns,)),
             backend=(state["backend"] in (None, *_BACKENDS), True),
             n_dtypes=(len(dtypes) in (0, n_columns), True),
-            dtypes=(names - {*_PLAIN, "Datetime"}, set()),
+            dtypes=(names - {*_PLAIN, "Datetime", "Enum"}, set()),
         )
+        for each in dtypes:
+            if isinstance(each, list) and each[0] == "Enum":
+                distinct = [*dict.fromkeys(map(category_of, each[1]))]
+                check_agreement(categories=(each[1], distinct))
         return cls(patterns, counts, rates, state["backend"], dtypes)
 
     def to_state(self) -> dict[str, Any]:
@@ -113,9 +121,14 @@ class TableForm:
                     v if v is None else min(max(round(v), ends.min), ends.max)
                     for v in values
                 ]
+            if options[:1] == ["ns"]:
+                first, last = _NANOSECONDS
+                values = [v if v is None else min(max(v, first), last) for v in values]
             if any(options[1:]):  # a time zone: values are in UTC
                 values = [v if v is None else v.replace(tzinfo=UTC) for v in values]
             typed = getattr(nw, kind)(*options) if kind and not of_pandas else None
+            if of_pandas and integer:  # floats would round the largest
+                typed = nw.Object()
             series = nw.new_series(name, values, typed, backend=backend)
             if of_pandas:
                 native = series.to_native().astype(dtype)
@@ -129,6 +142,10 @@ def _describe(series: Any) -> Any:
     name = type(series.dtype).__name__
     if name == "Datetime":
         return [name, series.dtype.time_unit, series.dtype.time_zone]
+    if name == "Enum":
+        categories = series.cat.get_categories().to_list()
+        if categories == [*map(category_of, categories)]:
+            return [name, categories]
     if series.implementation.is_pandas():
         native = str(series.to_native().dtype)
         return native if _OF_PANDAS.fullmatch(native) else None

@@ -2,46 +2,37 @@
 
 import copy
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
 from scipy.optimize import nnls
-from scipy.special import ndtr
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from lacunet._random import torch_generator
 from lacunet.density import (
-    GaussianMixtureDensity,
     IncompleteGaussianMixture,
     MixtureDensity,
-    fit_mixed,
     refine_mixed,
 )
 from lacunet.density import refine as refine_mixture
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_bounds, read_table
 from lacunet.estimators._densities import (
-    DTYPE,
-    build_density,
     fill_bounded,
     some_rows,
-    split_bounds,
 )
 from lacunet.estimators._encoding import (
     FOR_TABLES,
     Bounds,
     InputEncoder,
     Method,
-    Quantiles,
     Scaling,
     TableEncoder,
     fit_scaling,
@@ -49,26 +40,22 @@ from lacunet.estimators._encoding import (
 )
 from lacunet.estimators._fit import to_tensor
 from lacunet.estimators._generating import TableForm
+from lacunet.estimators._mixtures import (
+    PLAIN,
+    Candidate,
+    HiddenCells,
+    Member,
+    Refine,
+    find_bounded,
+    list_candidates,
+    make_mixture,
+    map_numbers,
+)
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
 from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
 from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
-from lacunet.functional import ConditionalMixture, group_starts
-
-
-class Candidate(NamedTuple):
-    """A mixture that "auto" may give a weight."""
-
-    covariance_type: Literal["diag", "factor", "full"]
-    n_components: int
-    reg_covar: float  # on the scale of the encoded numbers, whose variance is one
-    # Whether categories are one-hot numbers of the Gaussians, which see how they depend
-    # on each other and on numbers; else they depend on the component alone.
-    one_hot: bool = True
-    # Whether numbers are mapped to quantiles of the normal distribution first, which
-    # fills skewed columns with medians rather than means.
-    quantiles: bool = False
 
 
 class Weighted(NamedTuple):
@@ -87,15 +74,6 @@ class Limits(NamedTuple):
     whole: np.ndarray  # whether all are whole numbers, bool
 
 
-class Member(NamedTuple):
-    """A density to draw from, and the map of its numbers to normal quantiles."""
-
-    density: MixtureDensity
-    quantiles: Scaling | None
-    # What deviations from the mean are multiplied by, (width,) or one for all.
-    factors: np.ndarray | float = 1.0
-
-
 class Parameters(NamedTuple):
     """What tables are drawn from: the mixture that was chosen, and fits of it."""
 
@@ -106,53 +84,21 @@ class Parameters(NamedTuple):
     members: dict[int, Member]
 
 
-# Given a mixture, its components (None if it is fitted itself) and whether numbers are
-# mapped to quantiles, it goes on with EM over all rows, and returns components.
-Refine = Callable[[IncompleteGaussianMixture, Any, bool], Any]
-
-# The cheap ones first: a time limit cuts the others.
-_CANDIDATES = (
-    Candidate("full", 1, 1e-3),
-    Candidate("full", 1, 1e-3, quantiles=True),
-    Candidate("diag", 12, 1e-2, one_hot=False),
-    Candidate("factor", 1, 1e-3),
-    Candidate("full", 2, 1e-2),
-    Candidate("full", 2, 1e-2, quantiles=True),
-    Candidate("full", 4, 1e-2),
-    Candidate("full", 4, 1e-2, quantiles=True),
-)
-# For a few rows, and as a description of a mixture that was given.
-_PLAIN = Candidate("diag", 1, 1e-2, one_hot=False)
-# Components x columns² beyond which covariances are of factors instead of full.
-_LARGEST_FULL = 20_000
-_ITERATIONS = 15
-_TOLERANCE = 2e-2
 _MOST_ROWS = 10_000
-# To choose by: rows, cells that are hidden, and how often, until there are enough.
-_ROWS_TO_CHOOSE = 1_000
 _FEWEST_ROWS = 10
-_HIDDEN = 0.15
-_ENOUGH_CELLS = 300
-_MOST_ROUNDS = 3
-# In standard deviations: a few outliers would decide alone.
-_OUTLIER = 4.0
 # Error, relative to the least, from which on more components are not tried.
 _HOPELESS = 1.03
 # Pull of the weights towards equal ones, in squared errors of the best candidate, and
 # the least weight that is kept.
 _PULL = 0.02
 _LEAST_WEIGHT = 0.05
-# To measure the slope of the map to quantiles, relative to the largest value.
-_STEP = 1e-7
 # To draw: EM ends when an iteration gains less, in the log likelihood of all rows (a
 # hundredth is an error of a seventh of a standard error); parameters that are kept; and
 # draws of a hidden cell, by which the mixture is chosen.
 _GAIN = 0.01
 _ITERATIONS_TO_DRAW = 100
 _MOST_PARAMETERS = 100
-_MOST_COEFFICIENTS = 11  # as many as ten factors have
 _DRAWS_TO_CHOOSE = 32
-_DRAWS_OF_BOUNDED = 32  # for the mean of one on quantiles
 # A column of whole numbers whose largest exceeds its smallest by no more is a scale:
 # nothing is drawn outside of it.
 _SCALE = 10
@@ -317,7 +263,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         if placed is not None:
             scaled = encoder.scaling.transform(fill_bounded(numbers, *placed))
             measured = np.where(np.isnan(measured), scaled, measured)
-            rows = self._inputs.add_bounds(rows, placed, farthest=FOR_TABLES)
+            rows = self._inputs.add_marks(rows, bounds=placed, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(measured, "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -336,7 +282,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             given = clone(self.density)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            found = [Weighted(_PLAIN, given, (1.0, 1.0))]
+            found = [Weighted(PLAIN, given, (1.0, 1.0))]
         else:
             found = self._weigh(rows, seed, began)
             rows = some_rows(rows, seed, _MOST_ROWS)
@@ -344,8 +290,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         for candidate, mixture, _ in found:
             if self._is_over(began, len(self.densities_)):
                 break
-            density = self._fit_mixture(candidate, mixture, rows, refine)
-            self.densities_.append(density.to(find_device(self.device)))
+            member = self._fit_member(candidate, mixture, rows, refine=refine)
+            self.densities_.append(member.density)
         self.density_ = self.densities_[0]
         kept = found[: len(self.densities_)]
         self.on_quantiles_ = np.array([each.candidate.quantiles for each in kept])
@@ -375,7 +321,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             see = None
             if on_quantiles:
                 mapping = self.quantiles_.transform
-                see = partial(_map_numbers, mapping, encoder.n_numeric)
+                see = partial(map_numbers, mapping, encoder.n_numeric)
 
             def expect(components: Any) -> tuple[float, Any]:
                 return blocks.expect(coder, mixture, components, see)
@@ -453,8 +399,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         A draw is of the kind of its column. A column of whole numbers gets whole
         numbers; one of whole numbers that are at most 10 apart (0 and 1, a scale from
         1 to 5), of dates or of a single value stays inside of its range; one without
-        negative values gets none, and one of positive values positive ones. Else draws
-        may lie outside of the observed range.
+        negative values gets none, and one of positive values none below half of the
+        smallest. Else draws may lie outside of the observed range.
 
         Parameters
         ----------
@@ -521,6 +467,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         ]
 
     def _draw_new(self, x: Tensor, table: Any, generator: torch.Generator) -> Any:
+        self._members(-1)  # a copy would forget what it has fitted
         unmoved = copy.copy(self).set_params(shift=0.0)
         return unmoved._draw_table(x, table, -1, generator, None)
 
@@ -546,18 +493,15 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     def _weigh(self, rows: np.ndarray, seed: int, began: float) -> list[Weighted]:
         """Return mixtures that fill hidden cells well, the best one first."""
         random_state = np.random.RandomState(seed)
-        some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
-        some, bounds = np.hsplit(some, [len(self._inputs.sources)])
-        masks = self._hide(some, random_state)
-        scaled, scale = self._standardise(some)
-        observed = np.concatenate([scaled[mask] for mask in masks])
-        if len(rows) < _FEWEST_ROWS or not len(observed):
-            return [Weighted(_PLAIN, _mixture_of(_PLAIN, some, seed), (1.0, 1.0))]
+        hidden = HiddenCells(self._inputs, rows, random_state)
+        if len(rows) < _FEWEST_ROWS or not len(hidden.values):
+            return [Weighted(PLAIN, make_mixture(PLAIN, hidden.rows, seed), (1.0, 1.0))]
         mixtures: dict[Candidate, IncompleteGaussianMixture] = {}
         filled: list[np.ndarray] = []
         errors: dict[Candidate, float] = {}
         mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
-        for candidate in _candidates_for(some.shape[1], quantiles=mappable):
+        width = len(self._inputs.sources)
+        for candidate in list_candidates(width, quantiles=mappable):
             if self._is_over(began, len(mixtures), fraction=0.5):
                 break
             if candidate.n_components == 4:
@@ -567,23 +511,22 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 if of_two[candidate.quantiles] > best:
                     continue
             cells = []
-            for mask in masks:
-                incomplete = np.where(mask, np.nan, some)
-                mixture = _mixture_of(candidate, incomplete, seed)
-                incomplete = np.hstack([incomplete, bounds])
-                density = self._fit_mixture(candidate, mixture, incomplete)
+            for mask, incomplete in hidden:
+                mixture = make_mixture(candidate, incomplete[:, :width], seed)
+                member = self._fit_member(candidate, mixture, incomplete)
                 with torch.inference_mode():
-                    means = self._means(density, candidate.quantiles, incomplete)
-                cells.append((means / scale)[mask].clip(-_OUTLIER, _OUTLIER))
+                    means = member.means(incomplete, self._encoded_limits())
+                cells.append(hidden.pick(means, mask))
             mixtures[candidate] = mixture
             filled.append(np.concatenate(cells))
-            errors[candidate] = float(np.sqrt(np.square(filled[-1] - observed).mean()))
-        numbers = np.concatenate([np.nonzero(mask)[1] for mask in masks])
-        numbers = numbers < self._inputs.n_numeric
+            squares = np.square(filled[-1] - hidden.values)
+            errors[candidate] = float(np.sqrt(squares.mean()))
+        numbers = hidden.columns < self._inputs.n_numeric
         # Where there is but one kind, its weights are those of both.
         kinds = [kind if kind.any() else ~kind for kind in (numbers, ~numbers)]
         stacked = np.stack(filled, 1)
-        weights = [_stack(stacked[kind], observed[kind]).tolist() for kind in kinds]
+        pairs = [(stacked[kind], hidden.values[kind]) for kind in kinds]
+        weights = [_stack(*pair).tolist() for pair in pairs]
         found = []
         for (candidate, mixture), *pair in zip(mixtures.items(), *weights, strict=True):
             if self.verbose:
@@ -596,66 +539,27 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             if any(pair):
                 found.append(Weighted(candidate, mixture, (pair[0], pair[1])))
         mapped = [candidate for candidate in mixtures if candidate.quantiles]
-        if bounds.size and mapped and not any(each[0].quantiles for each in found):
+        if (
+            hidden.has_bounds
+            and mapped
+            and not any(each[0].quantiles for each in found)
+        ):
             found.append(Weighted(mapped[0], mixtures[mapped[0]], (0.0, 0.0)))
         return sorted(found, key=lambda each: -sum(each.weights))
 
-    def _hide(
-        self, rows: np.ndarray, random_state: np.random.RandomState
-    ) -> list[np.ndarray]:
-        """Return masks of cells to hide, categories as a whole: (rows, width) each."""
-        missing = np.isnan(rows)
-        n_hidden = max(1.0, _HIDDEN * np.count_nonzero(~missing))
-        masks = []
-        for _ in range(min(_MOST_ROUNDS, int(np.ceil(_ENOUGH_CELLS / n_hidden)))):
-            hidden = random_state.rand(len(rows), len(self._inputs.table.columns))
-            mask = (hidden < _HIDDEN)[:, self._inputs.sources] & ~missing
-            # A row with nothing left in it is filled alike by all mixtures.
-            mask[(mask | missing).all(1)] = False
-            masks.append(mask)
-        return masks
-
-    def _standardise(self, encoded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bring numbers, and categories as a whole, to variance one; clip outliers."""
-        counts = np.maximum((~np.isnan(encoded)).sum(0), 1)
-        means = np.nansum(encoded, axis=0) / counts
-        variances = np.nansum(np.square(encoded - means), axis=0) / counts
-        totals = np.bincount(self._inputs.sources, variances)[self._inputs.sources]
-        scale = np.sqrt(np.where(totals > 0, totals, 1.0))
-        return (encoded / scale).clip(-_OUTLIER, _OUTLIER), scale
-
-    def _fit_mixture(
+    def _fit_member(
         self,
         candidate: Candidate,
         mixture: IncompleteGaussianMixture,
         rows: np.ndarray,
-        refine: Refine | None = None,
         quantiles: Scaling | None = None,
-    ) -> MixtureDensity:
-        """Fit a mixture, and make a density of it."""
-        if candidate.quantiles:
-            rows = self._to_quantiles(rows, quantiles)
-        width = len(self._inputs.sources)
-        _, lower, upper = split_bounds(torch.from_numpy(rows), width)
-        bounds: dict[str, Any] = {"lower": lower, "upper": upper}
-        rows = rows[:, :width]
-        with warnings.catch_warnings():
-            # Filling is insensitive to the last digits of the likelihood. The encoder
-            # has warned of columns without a value.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "Got (columns|categories) without")
-            if self._inputs.sizes and not candidate.one_hot:
-                sizes = self._inputs.sizes
-                components = fit_mixed(mixture, rows, sizes, **bounds).components
-                if refine is not None:
-                    components = refine(mixture, components, candidate.quantiles)
-                return build_density(components, gamma=self.gamma, trainable=False)
-            mixture.fit(rows, **bounds)
-            if refine is not None:
-                refine(mixture, None, candidate.quantiles)
-        return GaussianMixtureDensity.from_estimator(
-            mixture, gamma=self.gamma, trainable=False, dtype=DTYPE
-        )
+        refine: Refine | None = None,
+    ) -> Member:
+        mapping = quantiles or self.quantiles_
+        given = (self._inputs, candidate, mixture, rows, mapping, self.gamma, refine)
+        member = Member.fit(*given)
+        member.density.to(find_device(self.device))
+        return member
 
     def _is_over(self, began: float, n_fitted: int, fraction: float = 1.0) -> bool:
         """Return whether there is no time for a further mixture, and warn of it."""
@@ -675,68 +579,17 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _fill(self, x: Tensor) -> Tensor:
         encoded = x.cpu().double().numpy()
-        members = zip(self.densities_, self.on_quantiles_, strict=True)
-        means = [self._means(density, mapped, encoded) for density, mapped in members]
+        ends = self._encoded_limits()
+        means = [member.means(encoded, ends) for member in self._list_members()]
         is_category = np.arange(means[0].shape[1]) >= self._inputs.n_numeric
         weights = self.weights_[:, None, is_category.astype(int)]  # (densities, 1, *)
-        bounded = self._bounded(encoded)
+        bounded = find_bounded(self._inputs, encoded)
         if bounded.any():
             n_more = len(is_category) - bounded.shape[1]
             padded = np.pad(bounded, ((0, 0), (0, n_more)))
             of_bounded = self._weights_of_bounded()[:, None, None]
             weights = np.where(padded, of_bounded, weights)
         return to_tensor((weights * means).sum(0), x.device)
-
-    def _means(
-        self, density: MixtureDensity, on_quantiles: bool, encoded: np.ndarray
-    ) -> np.ndarray:
-        """Fill encoded rows with conditional means inside the observed range."""
-        quantiles = self.quantiles_ if on_quantiles else None
-        x = to_tensor(encoded, next(density.parameters()).device)
-        means = self._to_values(
-            self._condition_on(density, x, quantiles).mean(), quantiles
-        )
-        low, high = self._encoded_limits()
-        numbers = means[:, : self._inputs.n_numeric]
-        bounded = self._bounded(encoded)  # which the range does not concern
-        numbers[:] = np.where(bounded, numbers, numbers.clip(low, high))
-        rows = np.flatnonzero(bounded.any(-1)) if bounded.ndim == 2 else ()
-        if on_quantiles and len(rows):
-            # A mean of quantiles is a median of values: below a limit, where a column
-            # is all of its tail, not of the same mean.
-            given = self._condition_on(density, x[rows], quantiles)
-            draws = self._to_values(given.quasi_sample(_DRAWS_OF_BOUNDED), quantiles)
-            draws = draws.mean(0)[:, : numbers.shape[1]]
-            numbers[rows] = np.where(bounded[rows], draws, numbers[rows])
-        return means
-
-    def _condition_on(
-        self, density: MixtureDensity, x: Tensor, quantiles: Scaling | None
-    ) -> ConditionalMixture:
-        """Return what missing values may be, numbers mapped to quantiles if given."""
-        if quantiles is not None:
-            mapped = self._to_quantiles(x.cpu().double().numpy(), quantiles)
-            x = to_tensor(mapped, x.device)
-        rows, lower, upper = split_bounds(x, len(self._inputs.sources))
-        return density.condition(rows, lower=lower, upper=upper)
-
-    def _to_quantiles(
-        self, encoded: np.ndarray, quantiles: Scaling | None = None
-    ) -> np.ndarray:
-        """Map the numbers of encoded rows, and their bounds."""
-        mapped, n_numeric = encoded.copy(), self._inputs.n_numeric
-        behind = range(len(self._inputs.sources), encoded.shape[1], max(1, n_numeric))
-        for start in (0, *behind):
-            block = mapped[:, start : start + n_numeric]
-            block[:] = (quantiles or self.quantiles_).transform(block)
-        return mapped
-
-    def _to_values(self, filled: Tensor, quantiles: Scaling | None) -> np.ndarray:
-        """Return filled rows, (*, width), numbers mapped back from quantiles."""
-        encoded: np.ndarray = filled.cpu().double().numpy()
-        if quantiles is None:
-            return encoded
-        return _map_numbers(quantiles.inverse, self._inputs.n_numeric, encoded)
 
     def _weights_of_bounded(self) -> np.ndarray:
         """Return the weights of the densities for bounded cells, (densities,).
@@ -749,43 +602,18 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             weights = np.where(self.on_quantiles_, np.maximum(weights, 1e-9), 0.0)
         return np.asarray(weights / weights.sum())
 
-    def _bounded(self, encoded: np.ndarray) -> np.ndarray:
-        """Return which numbers of encoded rows have bounds, (rows, numbers) or (1,)."""
-        bounds = encoded[:, len(self._inputs.sources) :]
-        if not bounds.size:
-            return np.zeros(1, dtype=bool)
-        lower, upper = np.hsplit(bounds, 2)
-        return np.asarray(~(np.isnan(lower) & np.isnan(upper)))
-
     def _log_prob(self, x: Tensor) -> Tensor:
-        """Return the log-likelihood of the mixtures together, by their weights.
-
-        Beside categories it is that of ``density_`` alone: some densities take one-hot
-        columns for numbers, and densities of those and probabilities don't add up.
-        """
-        n_used = 1 if self._inputs.sizes else len(self.densities_)
-        numbers = x[:, : self._inputs.n_numeric].numpy()
-        assert isinstance(self.quantiles_, Quantiles)
-        unit, mapping = self.quantiles_.unit, self.quantiles_.transform
-        scores = []
-        for density, on_quantiles in zip(
-            self.densities_[:n_used], self.on_quantiles_, strict=False
-        ):
-            score = torch.zeros((), dtype=torch.float64)
-            given = x
-            if on_quantiles:
-                mapped = _map_numbers(mapping, numbers.shape[1], x.numpy())
-                given = torch.from_numpy(mapped)
-                # The map is of straight lines: at a knot, the mean of both slopes.
-                step = _STEP * np.fmax(unit, np.abs(numbers))
-                slopes = (mapping(numbers + step) - mapping(numbers - step)) / 2 / step
-                least = np.finfo(np.float64).tiny
-                logs = np.log(np.maximum(slopes, least))
-                score = torch.from_numpy(np.nansum(logs, axis=1))
-            wide = copy.deepcopy(density).cpu().double()
-            scores.append(score + wide.log_prob(given))
-        weights = torch.from_numpy(self.weights_[:n_used].mean(1))
+        """Return the log-likelihood of the mixtures together, by their weights."""
+        scores = [member.log_prob(x) for member in self._list_members()]
+        weights = torch.from_numpy(self.weights_.mean(1))
         return (torch.stack(scores, 1) + (weights / weights.sum()).log()).logsumexp(1)
+
+    def _list_members(self) -> list[Member]:
+        pairs = zip(self.densities_, self.on_quantiles_, strict=True)
+        return [
+            Member(self._inputs, density, self.quantiles_ if mapped else None)
+            for density, mapped in pairs
+        ]
 
     # --- drawing
 
@@ -794,9 +622,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw each row from one of the members, by their weights: (rows, width) each.
 
-        Returns what ``_draw_from`` does, for a single draw.
+        Returns what :meth:`Member.draw` does, for a single draw.
         """
-        found = [self._draw_from(member, x, 1, generator) for member in members]
+        found = [member.draw(x, 1, generator) for member in members]
         draws, means, places = (np.stack(each) for each in zip(*found, strict=True))
         chosen = np.zeros(len(x), dtype=np.intp)
         if len(members) > 1:
@@ -811,49 +639,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         rows = np.arange(len(x))
         return draws[chosen, 0, rows], means[chosen, rows], places[chosen, 0, rows]
 
-    def _draw_from(
-        self, member: Member, x: Tensor, n: int, generator: torch.Generator
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Draw rows ``n`` times, (n, rows, width).
-
-        Returns the draws, the means of what they are drawn from, (rows, width), and
-        where they lie in its distribution: uniform in 0 to 1.
-        """
-        density, quantiles, factors = member
-        n_numeric, sizes = self._inputs.n_numeric, self._inputs.sizes
-        row = self._condition_on(density, x, quantiles)
-        tensors = row.sample(n, generator), row.mean(), row.variance()
-        draws, means, variances = (each.cpu().double().numpy() for each in tensors)
-        places = ndtr((draws - means) / np.sqrt(np.maximum(variances, 1e-12)))
-        wider = means + factors * (draws - means)
-        wider[..., :n_numeric] = np.where(
-            self._bounded(x.cpu().numpy()),
-            draws[..., :n_numeric],
-            wider[..., :n_numeric],
-        )
-        draws = wider
-        if isinstance(density, GaussianMixtureDensity):
-            # Categories are one-hot numbers, whose means are probabilities.
-            for start, size in zip(group_starts(sizes), sizes, strict=True):
-                group = slice(n_numeric + start, n_numeric + start + size)
-                ends = means[:, group].clip(1e-6).cumsum(1)
-                ends /= ends[:, -1:]
-                place = 1.0 - places[..., group][..., :1]
-                category = (ends < place).sum(-1).clip(max=size - 1)
-                draws[..., group] = np.eye(size)[category]
-        if quantiles is not None:
-            draws = _map_numbers(quantiles.inverse, n_numeric, draws)
-            means = _map_numbers(quantiles.inverse, n_numeric, means)
-        return draws, means, places
-
     def _members(self, number: int) -> Sequence[Member]:
         """Return what the table of this number is drawn from; -1 for new rows."""
         if not hasattr(self, "_rows_"):
-            pairs = zip(self.densities_, self.on_quantiles_, strict=True)
-            return [
-                Member(density, self.quantiles_ if mapped else None)
-                for density, mapped in pairs
-            ]
+            return self._list_members()
         number = number % _MOST_PARAMETERS if number >= 0 else number
         parameters: Parameters | None = getattr(self, "_parameters_", None)
         if parameters is not None and number in parameters.members:
@@ -867,35 +656,24 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             random_state = np.random.RandomState([self._seed_, number])
             sample = rows[random_state.randint(len(rows), size=len(rows))]
             # By its number: threads that fit the same one find the same.
-            members[number] = self._fit_member(
+            members[number] = self._fit_to_draw(
                 candidate, copy.deepcopy(mixture), sample
             )
         return [members[number]]
 
-    def _fit_member(
+    def _fit_to_draw(
         self,
         candidate: Candidate,
         mixture: IncompleteGaussianMixture,
         rows: np.ndarray,
     ) -> Member:
         """Fit a mixture, and the map to quantiles, to a bootstrap sample."""
-        width = len(self._inputs.sources)
-        quantiles = None
-        if candidate.quantiles:
-            quantiles = self.quantiles_  # which knows of values beyond bounds
-            if rows.shape[1] == width:
-                quantiles = fit_scaling(rows[:, : self._inputs.n_numeric], "quantile")
-        density = self._fit_mixture(candidate, mixture, rows, quantiles=quantiles)
-        # Residuals of a regression with k coefficients have a variance of (n - k) / n
-        # times that of the noise, and residuals in a bootstrap sample that of these.
-        n_coefficients = mixture.n_components
-        if mixture.covariance_type != "diag":
-            factor = mixture.covariance_type == "factor"
-            n_coefficients *= min(width, _MOST_COEFFICIENTS if factor else width)
-        n_observed = (~np.isnan(rows[:, :width])).sum(0)
-        n_free = np.maximum(n_observed - n_coefficients, n_observed / 2)
-        factors = np.where(n_observed > 0, n_observed / np.maximum(n_free, 0.5), 1.0)
-        return Member(density.to(find_device(self.device)), quantiles, factors)
+        quantiles = None  # those of training, which know of values beyond bounds
+        if candidate.quantiles and rows.shape[1] == len(self._inputs.sources):
+            quantiles = fit_scaling(rows[:, : self._inputs.n_numeric], "quantile")
+        member = self._fit_member(candidate, mixture, rows, quantiles)
+        n_observed = (~np.isnan(rows[:, : len(self._inputs.sources)])).sum(0)
+        return replace(member, mixture=mixture, n_observed=n_observed)
 
     def _choose_parameters(self, rows: np.ndarray) -> Parameters:
         """Fit the mixture that was given, or the simplest that draws hidden cells well.
@@ -906,23 +684,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         """
         seed, encoded = self._seed_, rows[:, : len(self._inputs.sources)]
         if isinstance(self.density, IncompleteGaussianMixture):
-            candidate, mixture = _PLAIN, clone(self.density)
+            candidate, mixture = PLAIN, clone(self.density)
             if mixture.random_state is None:
                 mixture.set_params(random_state=seed)
         elif len(rows) < _FEWEST_ROWS:
-            candidate, mixture = _PLAIN, _mixture_of(_PLAIN, encoded, seed)
+            candidate, mixture = PLAIN, make_mixture(PLAIN, encoded, seed)
         else:
             candidate = self._choose_candidate(rows, seed)
-            mixture = _mixture_of(candidate, encoded, seed)
+            mixture = make_mixture(candidate, encoded, seed)
         mixture.set_params(
             warm_start=True,
             accelerate=True,
             tol=min(mixture.tol, _GAIN / len(rows)),
             max_iter=max(mixture.max_iter, _ITERATIONS_TO_DRAW),
         )
-        density = self._fit_mixture(candidate, mixture, rows)
-        quantiles = self.quantiles_ if candidate.quantiles else None
-        whole = Member(density.to(find_device(self.device)), quantiles)
+        whole = self._fit_member(candidate, mixture, rows)
         return Parameters(candidate, mixture, {-1: whole})
 
     def _choose_candidate(self, rows: np.ndarray, seed: int) -> Candidate:
@@ -931,17 +707,14 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         Measured by the continuous ranked probability score of draws of hidden cells.
         """
         random_state = np.random.RandomState(seed)
-        some = rows[random_state.permutation(len(rows))[:_ROWS_TO_CHOOSE]]
-        some, bounds = np.hsplit(some, [len(self._inputs.sources)])
-        masks = self._hide(some, random_state)
-        scaled, scale = self._standardise(some)
-        observed = np.concatenate([scaled[mask] for mask in masks])
+        hidden = HiddenCells(self._inputs, rows, random_state)
+        width = len(self._inputs.sources)
         mappable = self._inputs.n_numeric > 0 and self.scale != "quantile"
-        candidates = _candidates_for(some.shape[1], quantiles=mappable)
+        candidates = list_candidates(width, quantiles=mappable)
         # The first is full, or of factors where there are too many columns.
         alike = candidates[0].covariance_type
         candidates = [each for each in candidates if each.covariance_type == alike]
-        if not len(observed):  # there is one column: its own quantiles are at hand
+        if not len(hidden.values):  # there is one column: its own quantiles are at hand
             return ([c for c in candidates if c.quantiles] or candidates)[0]
         generator = torch_generator(random_state)
         scores: dict[Candidate, np.ndarray] = {}
@@ -952,20 +725,17 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                 if best.n_components == 1 or best.quantiles != candidate.quantiles:
                     continue
             cells = []
-            for mask in masks:
-                incomplete = np.where(mask, np.nan, some)
-                mixture = _mixture_of(candidate, incomplete, seed)
+            for mask, incomplete in hidden:
+                mixture = make_mixture(candidate, incomplete[:, :width], seed)
                 mixture.set_params(accelerate=True, tol=1e-3, max_iter=50)
-                incomplete = np.hstack([incomplete, bounds])
-                member = self._fit_member(candidate, mixture, incomplete)
-                rows_of_mask = mask.any(1)
-                device = next(member.density.parameters()).device
-                x = to_tensor(incomplete[rows_of_mask], device)
+                member = self._fit_to_draw(candidate, mixture, incomplete)
+                of_mask = mask.any(1)
+                x = to_tensor(incomplete[of_mask], member.device)
                 with torch.inference_mode():
-                    drawn = self._draw_from(member, x, _DRAWS_TO_CHOOSE, generator)[0]
-                cells.append((drawn / scale)[:, mask[rows_of_mask]])
-            draws = np.concatenate(cells, 1).clip(-_OUTLIER, _OUTLIER)
-            scores[candidate] = _ranked_probability_score(draws, observed)
+                    draws, *_ = member.draw(x, _DRAWS_TO_CHOOSE, generator)
+                cells.append(hidden.pick(draws, mask[of_mask]))
+            drawn = np.concatenate(cells, 1)
+            scores[candidate] = _ranked_probability_score(drawn, hidden.values)
         best = min(scores, key=lambda each: float(scores[each].mean()))
         near = []
         for candidate, score in scores.items():
@@ -985,12 +755,23 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         low, high, whole = self.limits_
         shift = self._find_shift()
         capped = numbers.clip(low, high)
-        if bounds is not None:
-            bounded = ~(np.isnan(bounds.lower) & np.isnan(bounds.upper))
-            capped = np.where(bounded, numbers, capped)
         moved = self._keep_kind(capped + shift)
         moved = np.where(shift == 0, np.where(whole, capped.round(), capped), moved)
-        return super()._adjust(moved, bounds)
+        return self._keep_bounded(moved, numbers, bounds)
+
+    def _keep_bounded(
+        self, kept: np.ndarray, numbers: np.ndarray, bounds: Bounds | None
+    ) -> np.ndarray:
+        """Put those that have bounds between them, whatever the observed range is."""
+        if bounds is None:
+            return kept
+        whole = self.limits_.whole
+        lower, upper = np.ceil(bounds.lower), np.floor(bounds.upper)
+        whole = whole & ~(lower > upper)  # unless there is none between
+        ends = np.where(whole, (lower, upper), bounds)
+        rounded = np.where(whole, numbers.round(), numbers)
+        inside = np.fmin(np.fmax(rounded, ends[0]), ends[1])
+        return np.where(np.isnan(bounds).all(0), kept, inside)
 
     def _restore_draws(
         self,
@@ -1012,7 +793,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             larger = places[:, numeric] > 1.0 - (means + shift - low)
             binary = whole & (low < high) & self._is_within(1)
             drawn = np.where(binary, low + larger, moved)
-            return DensityEstimator._adjust(self, drawn, bounds)
+            return self._keep_bounded(drawn, numbers, bounds)
 
         return self._inputs.table.restore(draws, table, adjust)
 
@@ -1025,8 +806,9 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         bounded = is_date | (whole & self._is_within(_SCALE)) | (high == low)
         numbers = np.where(whole, numbers.round(), numbers)
         numbers = np.where(bounded, numbers.clip(low, high), numbers)
-        beyond = ((low >= 0) & (numbers < 0)) | ((low > 0) & (numbers <= 0))
-        return np.where(beyond, low, numbers)
+        # Positive, and the lower the lower they were.
+        least = np.where(whole, np.ceil(low / 2), low / 2)
+        return np.where(low >= 0, np.maximum(numbers, least), numbers)
 
     def _is_within(self, width: float) -> np.ndarray:
         """Return whether the values of a column are so close together."""
@@ -1124,16 +906,6 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         )
 
 
-def _map_numbers(
-    function: Callable[[np.ndarray], np.ndarray], n_numeric: int, encoded: np.ndarray
-) -> np.ndarray:
-    """Apply a function to the numbers of encoded rows, (*, width)."""
-    mapped = encoded.reshape(-1, encoded.shape[-1]).copy()
-    numbers = mapped[:, :n_numeric]
-    numbers[:] = function(numbers)
-    return mapped.reshape(encoded.shape)
-
-
 def _find_deviations(numbers: np.ndarray) -> np.ndarray:
     """Return the standard deviation of each column, 0 without a value."""
     largest = np.fmax.reduce(np.abs(numbers), initial=0.0)
@@ -1153,42 +925,13 @@ def _find_limits(encoder: TableEncoder, numbers: np.ndarray) -> Limits:
     return Limits(low, high, whole & (np.array(kinds) == "number"))
 
 
-def _candidates_for(width: int, *, quantiles: bool) -> list[Candidate]:
-    """Return the candidates for encoded rows of this width, each once."""
-    affordable = [
-        candidate._replace(covariance_type="factor")
-        if candidate.covariance_type == "full"
-        and candidate.n_components * width**2 > _LARGEST_FULL
-        else candidate
-        for candidate in _CANDIDATES
-        if quantiles or not candidate.quantiles
-    ]
-    return list(dict.fromkeys(affordable))
-
-
-def _mixture_of(
-    candidate: Candidate, rows: np.ndarray, seed: int
-) -> IncompleteGaussianMixture:
-    """Return a mixture that goes on where its last fit has ended."""
-    n_distinct = len(np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0))
-    return IncompleteGaussianMixture(
-        max(1, min(candidate.n_components, n_distinct // 10)),
-        covariance_type=candidate.covariance_type,
-        reg_covar=candidate.reg_covar,
-        max_iter=_ITERATIONS,
-        tol=_TOLERANCE,
-        warm_start=True,
-        random_state=seed,
-    )
-
-
 def _ranked_probability_score(draws: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Return the score of each cell by draws of it, (draws, cells): less is better."""
     n = len(draws)
     ordered = np.sort(draws, axis=0)
     factors = (2 * np.arange(n) - n + 1)[:, None]
-    spread = (factors * ordered).sum(0) / (n * (n - 1))
-    return np.asarray(np.abs(draws - observed).mean(0) - spread)
+    half_difference = (factors * ordered).sum(0) / (n * (n - 1))
+    return np.asarray(np.abs(draws - observed).mean(0) - half_difference)
 
 
 def _stack(filled: np.ndarray, observed: np.ndarray) -> np.ndarray:

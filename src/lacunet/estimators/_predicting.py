@@ -104,12 +104,10 @@ class PredictingEstimator(NetworkEstimator):
         """Return which encoded rows are predicted from draws, by ``propagate``."""
         if self.propagate != "auto":
             return torch.full((len(x),), self.propagate == "sample", device=x.device)
-        table = self._inputs.table
-        missing, unseen = (
-            torch.isnan(x[:, torch.as_tensor(places, device=x.device)]).sum(1)
-            for places in (table.starts, table.complete_places)
-        )
-        return (unseen > 0) | (missing > self._most_missing)
+        missing = self._inputs.find_missing(x.cpu().numpy())
+        unseen = missing[:, self._inputs.always_known].any(1)
+        drawn = unseen | (missing.sum(1) > self._most_missing)
+        return torch.as_tensor(drawn, device=x.device)
 
     def _mean_of(self, x: Tensor, draws: int) -> Tensor:
         return average(self._network_weights()[-1], self._networks_of(x, draws))
@@ -154,7 +152,7 @@ class PredictingEstimator(NetworkEstimator):
 
     # --- rows that are kept with the model
 
-    def _keep_rows(
+    def _keep_calibration(
         self,
         samples: Samples,
         folds: Folds,
@@ -249,11 +247,16 @@ class EncodedModel:
         ]
         #: The column of the table that each encoded one comes from, -1 for indicators.
         self.sources = torch.as_tensor(model._inputs.sources)
+        self._hidden_with = self.sources.clone()  # also the indicators of bounds
+        self.sources[table.width :] = -1
         self._starts = torch.as_tensor(table.starts)
 
-    def encode(self, X: Any) -> Tensor:
-        """Encode a table, with the checks and notices of a prediction."""
-        return self.model._read(X)[1]
+    def encode(self, X: Any, lower: Any = None, upper: Any = None) -> Tensor:
+        """Encode a table, with the checks and notices of a prediction.
+
+        Bounds come behind the encoded rows.
+        """
+        return self.model._read(X, lower, upper)[1]
 
     def observed(self, x: Tensor) -> Tensor:
         """Return which cells of the table are observed, (rows, columns)."""
@@ -263,21 +266,22 @@ class EncodedModel:
         """Hide cells of the table, (rows, columns) or (columns,); indicators stay."""
         hidden = hidden.expand(len(x), -1)
         padded = torch.nn.functional.pad(hidden, (0, 1))  # for a source of -1
-        return x.masked_fill(padded[:, self.sources.to(x.device)], torch.nan)
+        return x.masked_fill(padded[:, self._hidden_with.to(x.device)], torch.nan)
 
-    def mark(self, x: Tensor, cells: Tensor | None = None) -> Tensor:
-        """Set the indicators to what is missing in the rows, of all or some columns."""
+    def mark(self, x: Tensor, cells: Tensor) -> Tensor:
+        """Set the indicators of some columns (columns,) to what rows lack there.
+
+        Others stay: a category may be unknown, not missing.
+        """
         inputs = self.model._inputs
-        if not len(inputs.marked):
+        columns = np.concatenate([inputs.marked, inputs.bounded])
+        if not len(columns):
             return x
         width = inputs.table.width
         encoded = inputs.mark(x[:, :width].cpu().numpy())
         marked = torch.as_tensor(encoded, dtype=x.dtype, device=x.device)
-        if cells is not None:  # others stay: a category may be unknown, not missing
-            some = cells[torch.as_tensor(inputs.marked)].repeat_interleave(2)
-            marked[:, width:] = torch.where(
-                some.to(x.device), marked[:, width:], x[:, width:]
-            )
+        some = cells[torch.as_tensor(columns)].repeat_interleave(2).to(x.device)
+        marked[:, width:] = torch.where(some, marked[:, width:], x[:, width:])
         return marked
 
     def predict(self, x: Tensor) -> np.ndarray:

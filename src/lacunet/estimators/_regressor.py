@@ -332,8 +332,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             by the networks' disagreement and by what is missing
             (:meth:`predict_variances` returns each).
         lower, upper : array-like or frame of the shape of ``X``, default=None
-            Bounds of missing numbers, as in ``fit``. Standard deviations take such
-            cells for missing ones.
+            Bounds of missing numbers, as in ``fit``.
 
         Returns
         -------
@@ -347,13 +346,17 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             return predictions
         return predictions, np.sqrt(self._variances_of(x).total)
 
-    def predict_variances(self, X: Any) -> VarianceParts:
+    def predict_variances(
+        self, X: Any, *, lower: Any = None, upper: Any = None
+    ) -> VarianceParts:
         """Return why targets may not be what is predicted, as variances that sum up.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             A table with the columns of training, and missing values.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
 
         Returns
         -------
@@ -375,16 +378,21 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         >>> [round(float(part)) for part in parts.missing]
         [0, 1]
         """
-        return self._variances_of(self._read(X)[1])
+        return self._variances_of(self._read(X, lower, upper)[1])
 
     def _variances_of(self, x: Tensor) -> VarianceParts:
         """Return the parts of encoded rows, in the units of the targets."""
-        parts = find_variances(self, x[:, : len(self._inputs.sources)])
+        parts = find_variances(self, x)
         square = np.square(self._scale.std)
         return VarianceParts(*(self._flatten(square * part) for part in parts))
 
     def predict_quantiles(
-        self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self,
+        X: Any,
+        quantiles: Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        lower: Any = None,
+        upper: Any = None,
     ) -> np.ndarray:
         """Predict quantiles of the targets of each row, given what it lacks.
 
@@ -400,16 +408,19 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         quantiles : sequence of float, default=(0.05, 0.5, 0.95)
             Levels between 0 and 1. One so near to 0 or 1 that there are too few
             calibration rows for it is infinite, with a warning.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``. Predictions use them; how far
+            these may be from targets is taken from rows that lack the value.
 
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles) or (n_samples, n_outputs, n_quantiles)
         """
-        levels = [float(level) for level in np.ravel(quantiles)]
-        if not levels or not all(0.0 < level < 1.0 for level in levels):
+        probabilities = [float(each) for each in np.ravel(quantiles)]
+        if not probabilities or not all(0.0 < each < 1.0 for each in probabilities):
             msg = f"Got quantiles={quantiles!r}, but expected some between 0 and 1."
             raise ValueError(msg)
-        found = find_quantiles(self, self._read(X)[1], levels)
+        found = find_quantiles(self, self._read(X, lower, upper)[1], probabilities)
         found[:, self._scale.std == 0] = 0.0  # of a constant target, not infinite
         return self._flatten(self._finish(found.swapaxes(1, 2)).swapaxes(1, 2))
 

@@ -26,11 +26,12 @@ from lacunet.estimators._predicting import (
 from lacunet.exceptions import LacunetError, warn_user
 
 # Calibration rows for a pattern of missing values: those that lack nothing beyond it,
-# but at least so many, with those that lack least beyond it; and at most so many, where
-# predictions are means over draws.
+# but at least so many, with those that lack least beyond it.
 _FEWEST_ROWS = 200
-_MOST_DRAWN_ROWS = 300
-# Draws of a calibration row, where predictions are means over draws.
+# Draws of a row that is compared with others, where predictions are means over draws:
+# as many for new rows as for calibration rows, or one of the two were further from the
+# rest, however little. And of a calibration row, to split its variance.
+_COMPARED_DRAWS = 8
 _DRAWS = 16
 # Rows that are compared with calibration rows at once.
 _BLOCK = 1024
@@ -90,19 +91,20 @@ def _split_variance(
     Those between the networks and those between the draws, (rows, out).
     """
     found = np.empty((len(weights) + 2, len(x), model.module_.out_features))
-    incomplete = torch.isnan(x).any(1)
+    width = len(model._inputs.sources)  # behind which may be bounds
+    incomplete = torch.isnan(x[:, :width]).any(1)
     for rows, n in ((~incomplete, 1), (incomplete, n_draws)):
         blocks = rows.nonzero()[:, 0].split(model._block_size(n))
         for block in blocks if bool(rows.any()) else ():
-            completed = x[block]
+            completed = x[block, :width]
             if n > 1:
-                completed = model.density_.condition(x[block]).quasi_sample(n)
-            networks = model._networks_of(completed.reshape(-1, x.shape[1]), 0)
+                completed = model._condition(x[block]).quasi_sample(n)
+            networks = model._networks_of(completed.reshape(-1, width), 0)
             networks = networks.view(len(networks), n, len(block), -1)
             means = torch.stack([average(each, networks) for each in weights])
-            spread = average(weights[-1], (networks - means[-1]).square()).mean(0)
-            variance = means[-1].var(0, correction=0)
-            parts = (means.mean(1), spread[None], variance[None])
+            between = average(weights[-1], (networks - means[-1]).square()).mean(0)
+            missing = means[-1].var(0, correction=0)
+            parts = (means.mean(1), between[None], missing[None])
             found[:, block.cpu().numpy()] = torch.cat(parts).numpy()
     return found[:-2], found[-2], found[-1]
 
@@ -146,50 +148,50 @@ class _Noise:
 
 
 def find_quantiles(
-    model: PredictingEstimator, x: Tensor, levels: Sequence[float]
+    model: PredictingEstimator, x: Tensor, probabilities: Sequence[float]
 ) -> np.ndarray:
-    """Return quantiles of the targets of encoded rows, (rows, outputs, levels).
+    """Return quantiles of the targets of encoded rows, (rows, outputs, probabilities).
 
     To scale. Those that there are too few calibration rows for are infinite.
     """
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    noise = _Noise(kept, *_predict_by_fold(model, kept.x.to(x.device), weights, _DRAWS))
-    means, spread = _predict_by_fold(model, x, weights)
-    deviations = np.sqrt(noise(means[-1]) + spread)
-    quantiles = np.empty((*spread.shape, len(levels)))
+    noise = _Noise(kept, *_predict_by_fold(model, kept.x.to(x.device), weights))
+    means, variance = _predict_by_fold(model, x, weights)
+    deviations = np.sqrt(noise(means[-1]) + variance)
+    quantiles = np.empty((*variance.shape, len(probabilities)))
     for rows, near in _calibrate(model, kept, x):
-        known, known_spread = _predict_by_fold(model, near.x, weights, _DRAWS)
+        known, known_variance = _predict_by_fold(model, near.x, weights)
         own = _of_own_fold(known, near)
-        scores = (near.targets.numpy() - own) / np.sqrt(noise(own) + known_spread)
+        scores = (near.targets.numpy() - own) / np.sqrt(noise(own) + known_variance)
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             for output in range(scores.shape[1]):
                 seen = ~np.isnan(scores[:, output])
                 own_folds = near.folds.numpy()[seen]
                 centres = means[np.ix_(own_folds, block)][..., output]
                 errors = scores[seen, output, None] * deviations[block, output]
-                quantiles[block, output] = _pick(centres + errors, levels)
+                quantiles[block, output] = _pick(centres + errors, probabilities)
     if np.isinf(quantiles).any():
         msg = (
             f"Got {len(kept.x)} calibration rows, too few for a quantile of "
-            f"{min(levels)} or {max(levels)}: it is infinite. Ask for a smaller "
-            f"coverage, or fit to more rows."
+            f"{min(probabilities)} or {max(probabilities)}: it is infinite. Ask for a "
+            f"smaller coverage, or fit to more rows."
         )
         warn_user(msg)
     return quantiles
 
 
-def _pick(values: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+def _pick(values: np.ndarray, probabilities: Sequence[float]) -> np.ndarray:
     """Return quantiles over (values, rows) that one more value is beyond as rarely."""
     ordered = np.sort(values, axis=0)
     n = len(ordered)
     edges = np.full((1, values.shape[1]), np.inf)
     ordered = np.concatenate([-edges, ordered, edges])
     places = [
-        math.ceil(round((n + 1) * level, 9))
-        if level >= 0.5
-        else math.floor(round((n + 1) * level, 9))
-        for level in levels
+        math.ceil(round((n + 1) * probability, 9))
+        if probability >= 0.5
+        else math.floor(round((n + 1) * probability, 9))
+        for probability in probabilities
     ]
     return np.asarray(ordered[np.clip(places, 0, n + 1)].T)
 
@@ -205,7 +207,7 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
     probabilities, _ = _predict_by_fold(model, x, weights)
     p_values = np.empty(probabilities.shape[1:])
     for rows, near in _calibrate(model, kept, x):
-        known = _of_own_fold(_predict_by_fold(model, near.x, weights, _DRAWS)[0], near)
+        known = _of_own_fold(_predict_by_fold(model, near.x, weights)[0], near)
         known = known[np.arange(len(known)), near.targets.numpy()]
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             n_stranger = np.zeros((len(block), probabilities.shape[-1]))
@@ -221,12 +223,14 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
 def _calibrate(
     model: PredictingEstimator, kept: Calibration, x: Tensor
 ) -> Iterator[tuple[np.ndarray, Calibration]]:
-    """Yield rows that lack the same columns, and calibration rows without these."""
+    """Yield rows that lack the same columns, and calibration rows without these.
+
+    A value that is known by a bound is lacking, too: errors are then rather too large.
+    """
     encoded = EncodedModel(model)
     observed = encoded.observed(x).cpu()
     patterns, of_row = torch.unique(observed, dim=0, return_inverse=True)
     known = encoded.observed(kept.x)
-    drawn = model._needs_draws(x).cpu()
     for number, pattern in enumerate(patterns):
         # Each has others, if it does not have all: errors of few would be in all.
         seed = zlib.crc32(np.packbits(pattern.numpy()).tobytes())
@@ -234,14 +238,13 @@ def _calibrate(
         n_beyond, nearest = (pattern & ~known[order]).sum(1).sort(stable=True)
         n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
         rows = (of_row == number).nonzero()[:, 0]
-        chosen = order[nearest[: min(n, _MOST_DRAWN_ROWS) if drawn[rows[0]] else n]]
-        some, targets, folds = (each[chosen] for each in kept[:3])
+        some, targets, folds = (each[order[nearest[:n]]] for each in kept[:3])
         hidden = encoded.mark(encoded.hide(some, ~pattern), ~pattern).to(x.device)
         yield rows.numpy(), Calibration(hidden, targets, folds, kept.n_folds)
 
 
 def _predict_by_fold(
-    model: PredictingEstimator, x: Tensor, weights: Tensor, n_draws: int | None = None
+    model: PredictingEstimator, x: Tensor, weights: Tensor
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return predictions, (folds + 1, rows, out), and their variance, (rows, out).
 
@@ -252,10 +255,10 @@ def _predict_by_fold(
     def of_block(block: Tensor, draws: int) -> Tensor:
         networks = model._networks_of(block, draws)
         means = torch.stack([average(each, networks) for each in weights])
-        spread = average(weights[-1], (networks - means[-1]).square())
-        return torch.cat((means, spread[None]))
+        variance = average(weights[-1], (networks - means[-1]).square())
+        return torch.cat((means, variance[None]))
 
-    found = model._map_rows(x, of_block, n_draws).numpy()
+    found = model._map_rows(x, of_block, _COMPARED_DRAWS).numpy()
     return found[:-1], found[-1]
 
 

@@ -409,6 +409,10 @@ def put_in_bins(x: np.ndarray, bins: Sequence[Bins]) -> np.ndarray:
     return np.hstack([*one_hot, x[:, len(bins) :]])
 
 
+# In single precision.
+_JUST_BELOW = 1e-6
+
+
 def add_edges(
     bins: Sequence[Bins], numbers: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> list[Bins]:
@@ -419,7 +423,9 @@ def add_edges(
     found = []
     columns = (numbers.T, lower.T, upper.T)
     for (edges, centres), column, low, high in zip(bins, *columns, strict=True):
-        ends = np.concatenate([low, high])
+        # A bin has its upper end: just below a lower bound, which may be a value.
+        below = low - _JUST_BELOW * np.maximum(1.0, np.abs(low))
+        ends = np.concatenate([below, high])
         ends = np.unique(ends[~np.isnan(ends)])
         if not len(ends):
             found.append(Bins(edges, centres))

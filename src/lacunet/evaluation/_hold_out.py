@@ -577,7 +577,8 @@ def score_model(
     report(f"checking intervals of {min(len(y_test), _MOST_COVERED):,} rows")
     shuffled = np.random.RandomState(random_state).permutation(len(y_test))
     some = np.sort(shuffled[:_MOST_COVERED])
-    coverage = find_coverage(ours, X_test.iloc[some], codes_test[some])
+    of_some = {name: end.iloc[some] for name, end in (bounds or {}).items()}
+    coverage = find_coverage(ours, X_test.iloc[some], codes_test[some], **of_some)
     if n_train is None:
         n_in_training = X_train.isna().sum()
         never_missing = tuple(map(str, X_train.columns[n_in_training == 0]))
@@ -760,7 +761,7 @@ def compare_by_missing(
 
 
 def find_coverage(
-    model: Any, X: pd.DataFrame, y: np.ndarray
+    model: Any, X: pd.DataFrame, y: np.ndarray, **bounds: pd.DataFrame
 ) -> tuple[CoverageBin, ...]:
     """Return how often targets, classes as codes, are in their interval or set.
 
@@ -768,12 +769,12 @@ def find_coverage(
     """
     try:
         if is_classifier(model):
-            inside = prediction_set(model, X, COVERAGE)
+            inside = prediction_set(model, X, COVERAGE, **bounds)
             covered, widths = inside[np.arange(len(y)), y], inside.sum(1)
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                low, high = prediction_interval(model, X, COVERAGE)
+                low, high = prediction_interval(model, X, COVERAGE, **bounds)
             covered, widths = (low <= y) & (y <= high), high - low
     except LacunetError:
         return ()

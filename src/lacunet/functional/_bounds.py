@@ -155,6 +155,16 @@ def draw_truncated(
     return (mean + std * z).maximum(lower).minimum(upper)
 
 
+def _cut(
+    mean: Tensor, variance: Tensor, noise: Tensor, lower: Tensor, upper: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the log mass of noisy values between bounds, and moments without noise."""
+    found = truncated_moments(mean, variance, lower, upper)
+    if noise.requires_grad or bool(noise.any()):  # not in EM
+        return truncated_moments(mean, variance + noise, lower, upper)[0], *found[1:]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class BoundedConditional(ConditionalMixture):
     """F_S of rows with bounded cells: that of the same rows without bounds, moved."""
@@ -185,8 +195,7 @@ class BoundedConditional(ConditionalMixture):
         of_columns = base.covariance_columns(columns)
         if of_columns is None:
             mean, variance = means.gather(-1, at), variances.gather(-1, at)
-            evidence = truncated_moments(mean, variance + noise, lower, upper)[0]
-            _, moved, cut = truncated_moments(mean, variance, lower, upper)
+            evidence, moved, cut = _cut(mean, variance, noise, lower, upper)
             moves = torch.zeros_like(means).scatter(-1, at, moved - mean)
             directions, scales = None, cut - variance
         else:
@@ -199,9 +208,8 @@ class BoundedConditional(ConditionalMixture):
                 here = slice(t, t + 1)
                 mean = (means + moves[..., : means.shape[-1]]).gather(-1, at[..., here])
                 ends = lower[..., here], upper[..., here]
-                raised = variance + noise[..., here]
-                logs.append(truncated_moments(mean, raised, *ends)[0])
-                _, moved, cut = truncated_moments(mean, variance, *ends)
+                log_mass, moved, cut = _cut(mean, variance, noise[..., here], *ends)
+                logs.append(log_mass)
                 moves = moves + direction * (moved - mean)
                 return cut - variance
 

@@ -57,9 +57,10 @@ class FactorComponents(NamedTuple):
         given, posterior = self._posterior(cells, gamma, patterns)
         if cells.lower is None:
             return given
-        flat = FactorConditional(
-            torch.zeros_like(given), cells, self, patterns, posterior
-        )
+        dtype = cells.values.dtype
+        posterior = FactorPosterior(*(tensor.to(dtype) for tensor in posterior))
+        even = torch.zeros_like(given, dtype=dtype)
+        flat = FactorConditional(even, cells, self, patterns, posterior)
         return given + BoundedConditional.of(flat, gamma).evidence
 
     def condition(self, cells: Cells, gamma: Tensor) -> ConditionalMixture:

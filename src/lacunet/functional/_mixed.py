@@ -218,6 +218,8 @@ def restrict(
 def split_at(cells: Cells, n_numeric: int) -> tuple[Cells, Cells]:
     """Split the cells of a batch into numeric columns and levels."""
     numeric = cells.map(lambda tensor: tensor[:, :n_numeric])
+    if numeric.lower is not None and not numeric.bounded.any():
+        numeric = Cells(numeric.values, numeric.observed, numeric.missing)
     return numeric, cells.map(lambda tensor: tensor[:, n_numeric:])
 
 

@@ -1,6 +1,7 @@
 """What to measure next: what the value of a missing cell is expected to be worth."""
 
 import copy
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from lacunet._text import list_names
 from lacunet._validation import check_positive_int
 from lacunet.estimators import EncodedModel
 
-_GROUPS = 16  # of draws of a number, by its quantiles
+_GROUPS = 16  # of draws of a number
 _POINTS = 8  # that stand for these draws, where each takes a prediction
 _NUMBERS_AT_ONCE = 2**22  # of completed rows
 _TINY = 1e-12  # of a probability
@@ -63,12 +64,17 @@ def acquisition_values(
     ``Var(E[y | observed, cell] | observed)``.
 
     Values of a cell are drawn from the density of the model, given what is observed
-    (eight values of a number, all categories). For each of them
-    the model predicts with that cell filled in and the others missing. Rows that the
-    model predicts from draws (``propagate``) are completed ``n_draws`` times instead:
-    the networks predict each completed row once, and the mean over those that agree in
-    a cell is what would be predicted with it measured; what groups of finite size
-    differ by chance is subtracted.
+    (up to eight values of a number, all categories). For each of them the model
+    predicts with that cell filled in and the others missing. Rows that the model
+    predicts from draws (``propagate``) are completed ``n_draws`` times instead: the
+    networks predict each completed row once, and the mean over those that agree in a
+    cell is what would be predicted with it measured; what groups of finite size differ
+    by chance is subtracted.
+
+    Indicators of missing values stay as they are when a cell is filled: its value is
+    what the number or category tells, not what its being known tells. So no cell is
+    worth more than the present uncertainty of the row, up to the error of draws and of
+    predictions by expectation.
 
     Parameters
     ----------
@@ -84,7 +90,8 @@ def acquisition_values(
         array) or in the order of the columns. Values are divided by it. A mapping may
         lack columns that no row misses.
     n_draws : int, default=256
-        Number of draws for each row, a multiple of 16 and best a power of two.
+        Number of draws for each row: a multiple of 16, at least 64, and best a power
+        of two.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws. All rows have the same, so that a row's values do not depend
         on the others.
@@ -98,7 +105,9 @@ def acquisition_values(
     Notes
     -----
     Values are of one cell at a time. Where two cells matter only together, as in an
-    exclusive or, both have the value 0: no greedy policy finds such pairs.
+    exclusive or, both have the value 0: no greedy policy finds such pairs. Values below
+    about 0.01 nats may be cut to 0, as the correction for groups of finite size is
+    coarse there.
 
     They are what the model expects of its own predictions. If rows begin with little,
     fit it on such rows: ``mask_augmentation=0.5`` with ``propagate="expectation"``. In
@@ -120,8 +129,9 @@ def acquisition_values(
     """
     drawn = Completions(model, n_draws, random_state)
     x = drawn.encoded.encode(X)
+    missing = (~drawn.encoded.observed(x)).any(0).cpu().numpy()
+    prices = drawn.check_costs(costs, missing)
     values = drawn.values(x)
-    prices = drawn.check_costs(costs, ~np.isnan(values).all(0))
     return values if prices is None else values / prices
 
 
@@ -155,7 +165,8 @@ def plan_measurements(
     n_steps : int, default=5
         Largest number of measurements; there are fewer if the row misses fewer cells.
     n_draws : int, default=256
-        Number of completions of the row, in each scenario.
+        Number of completions of the row, in each scenario; as for
+        :func:`acquisition_values`.
     n_scenarios : int, default=32
         Number of draws of the cells that were chosen before.
     random_state : int, RandomState instance or None, default=0
@@ -182,28 +193,13 @@ def plan_measurements(
     check_positive_int(n_steps, "n_steps")
     check_positive_int(n_scenarios, "n_scenarios")
     drawn = Completions(model, n_draws, random_state)
-    encoded = drawn.encoded
-    row = encoded.encode(x)
+    row = drawn.encoded.encode(x)
     if len(row) != 1:
         msg = f"Got {len(row)} rows, but expected one. Plan for each row by itself."
         raise ValueError(msg)
-    missing = ~encoded.observed(row)[0]
-    prices = drawn.check_costs(costs, missing.cpu().numpy())
-    scenarios = encoded.draw_in_bins(row, n_scenarios, drawn.seed + 1)[:, 0]
-    plan: list[Measurement] = []
-    rows = row
-    for _ in range(min(n_steps, int(missing.sum()))):
-        values = drawn.values(rows).mean(0)
-        per_cost = values if prices is None else values / prices
-        place = int(np.nanargmax(per_cost))
-        before = plan[-1].after if plan else float(drawn.uncertainty(row)[0])
-        value = min(float(values[place]), before)
-        cost = None if prices is None else float(prices[place])
-        name = encoded.names[place]
-        plan.append(Measurement(name, value, cost, before, before - value))
-        missing[place] = False
-        rows = encoded.mark(encoded.hide(scenarios, missing))
-    return plan
+    missing = (~drawn.encoded.observed(row)).any(0).cpu().numpy()
+    prices = drawn.check_costs(costs, missing)
+    return drawn.plan(row, missing, prices, n_steps, n_scenarios)
 
 
 class Completions:
@@ -215,8 +211,11 @@ class Completions:
 
     def __init__(self, model: Any, n_draws: int = 256, random_state: Any = 0) -> None:
         self.n_draws = check_positive_int(n_draws, "n_draws")
-        if n_draws % _GROUPS:
-            msg = f"Got n_draws={n_draws}, but expected a multiple of {_GROUPS}."
+        if n_draws % _GROUPS or n_draws < 4 * _GROUPS:
+            msg = (
+                f"Got n_draws={n_draws}, but expected a multiple of {_GROUPS}, of at "
+                f"least {4 * _GROUPS}. Take 256."
+            )
             raise ValueError(msg)
         quiet = copy.copy(EncodedModel(model).model)
         if quiet.on_unseen_missing == "warn":
@@ -233,18 +232,25 @@ class Completions:
         if costs is None:
             return None
         names = self.encoded.names
+        known, given = set(names), costs
         if hasattr(costs, "keys"):
-            by_name = {str(key): costs[key] for key in costs.keys()}  # noqa: SIM118
-            if unknown := [name for name in by_name if name not in set(names)]:
+            counts = Counter(str(key) for key in costs.keys())  # noqa: SIM118
+            if unknown := [key for key in counts if key not in known]:
                 msg = (
                     f"Got costs of {list_names(unknown)}, but expected columns of the "
                     f"model: {list_names(names)}."
                 )
                 raise ValueError(msg)
+            if twice := [key for key, count in counts.items() if count > 1]:
+                msg = (
+                    f"Got several costs of {list_names(twice)}, but expected one of "
+                    f"each column. Drop the others."
+                )
+                raise ValueError(msg)
             lacking = [
                 name
                 for name, is_needed in zip(names, needed, strict=True)
-                if is_needed and name not in by_name
+                if is_needed and name not in counts
             ]
             if lacking:
                 msg = (
@@ -252,15 +258,22 @@ class Completions:
                     f"each column with missing values. Add what it costs to measure."
                 )
                 raise ValueError(msg)
-            found = np.array([by_name.get(name, 1.0) for name in names], dtype=float)
-        else:
-            found = np.asarray(costs, dtype=np.float64)
-            if found.shape != (len(names),):
-                msg = (
-                    f"Got costs of shape {found.shape}, but expected ({len(names)},): "
-                    f"one of each column."
-                )
-                raise ValueError(msg)
+            by_name = {str(key): costs[key] for key in costs.keys()}  # noqa: SIM118
+            given = [by_name.get(name, 1.0) for name in names]
+        try:
+            found = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = (
+                f"Got a {type(costs).__name__} of costs that are no numbers, but "
+                f"expected a positive number of each column. Convert them."
+            )
+            raise ValueError(msg) from error
+        if found.shape != (len(names),):
+            msg = (
+                f"Got costs of shape {found.shape}, but expected ({len(names)},): one "
+                f"of each column. Give a mapping, or an array of one dimension."
+            )
+            raise ValueError(msg)
         wrong = ~((found > 0) & np.isfinite(found))
         if wrong.any():
             name = names[int(wrong.argmax())]
@@ -284,6 +297,36 @@ class Completions:
                 values[block] = find(x[block], missing[block])
         return np.where(missing, np.maximum(values, 0.0), np.nan)
 
+    def plan(
+        self,
+        row: Tensor,
+        choice: np.ndarray,
+        prices: np.ndarray | None,
+        n_steps: int,
+        n_scenarios: int = 32,
+    ) -> list[Measurement]:
+        """Return what to measure of an encoded row, of a choice of its missing cells.
+
+        See :func:`plan_measurements`.
+        """
+        encoded = self.encoded
+        hidden, left = ~encoded.observed(row)[0], choice.copy()
+        scenarios = encoded.draw_in_bins(row, n_scenarios, self.seed + 1)[:, 0]
+        steps: list[Measurement] = []
+        rows = row
+        for _ in range(min(n_steps, int(left.sum()))):
+            values = self.values(rows).mean(0)
+            per_cost = values if prices is None else values / prices
+            place = int(np.where(left, per_cost, -1.0).argmax())
+            before = steps[-1].after if steps else float(self.uncertainty(row)[0])
+            value = min(float(values[place]), before)
+            cost = None if prices is None else float(prices[place])
+            name = encoded.names[place]
+            steps.append(Measurement(name, value, cost, before, before - value))
+            hidden[place] = left[place] = False
+            rows = encoded.hide(scenarios, hidden)
+        return steps
+
     def uncertainty(self, x: Tensor) -> np.ndarray:
         """Return entropies of predictions, or their variances over what is missing."""
         if self.is_classes:
@@ -302,8 +345,7 @@ class Completions:
     def _complete(self, x: Tensor) -> tuple[Tensor, np.ndarray]:
         """Return draws (n, rows, width), and their predictions (n, rows, out)."""
         draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
-        complete = self.encoded.mark(draws.flatten(0, 1))
-        predicted = self._by_expectation.predict(complete)
+        predicted = self._by_expectation.predict(draws.flatten(0, 1))
         return draws, predicted.reshape(self.n_draws, len(x), -1)
 
     def _fill_cells(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
@@ -317,20 +359,22 @@ class Completions:
             if len(own) > 1:  # each category, by how often it is drawn
                 points = torch.eye(len(own)).to(x)[:, None].expand(-1, len(rows), -1)
                 each = drawn.mean(0).T
-            else:  # the means of quantile groups, stretched to the variance of draws
-                points = drawn.sort(0).values.unflatten(0, (_POINTS, -1)).mean(1)
-                centre, wide = points.mean(0), points.std(0, correction=0)
-                stretch = drawn.std(0, correction=0) / wide.clamp_min(_TINY)
-                points = centre + (points - centre) * stretch
-                # Equal ones, of a column of few values, are predicted once.
-                same = (points == points[:, None])[..., 0]  # (points, points, rows)
-                first = same.int().argmax(1) == torch.arange(_POINTS).to(rows)[:, None]
-                each = same.double().mean(1) * first
+            else:  # the means of groups, stretched to the variance of draws
+                numbers = drawn[..., 0].cpu().double().numpy()
+                groups = _group_numbers(numbers, _POINTS) * 1.0
+                sizes = groups.sum(0)  # (rows, points)
+                sums = (groups * numbers[..., None]).sum(0)
+                centre = numbers.mean(0)[:, None]
+                apart = sums / np.maximum(sizes, 1) - centre
+                wide = np.sqrt((sizes * apart**2).sum(1) / self.n_draws)
+                stretch = numbers.std(0) / np.maximum(wide, _TINY)
+                means = centre + apart * stretch[:, None]
+                points = torch.as_tensor(means.T[..., None]).to(x)
+                each = torch.as_tensor(sizes.T / self.n_draws).to(x)
             number, row = each.nonzero(as_tuple=True)
             some = x[rows[row]]
             some[:, own] = points[number, row]
-            known = torch.arange(missing.shape[1]) == int(place)
-            filled.append(self.encoded.mark(some, known))
+            filled.append(some)
             weights.append(each[number, row].cpu().double().numpy())
             cells.append(rows[row].cpu().numpy() * missing.shape[1] + place)
         predicted = self._by_expectation.predict(torch.cat(filled))
@@ -350,7 +394,7 @@ class Completions:
     def _group_draws(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
         """Return values by groups of completed rows that agree in a cell."""
         draws, predicted = self._complete(x)
-        drawn, n = draws.cpu().numpy(), self.n_draws
+        drawn = draws.cpu().numpy()
         sources = self.encoded.sources.numpy()
         values = np.full(missing.shape, np.nan)
         for place in np.flatnonzero(missing.any(0)):
@@ -359,8 +403,7 @@ class Completions:
             if own.shape[2] > 1:  # a category
                 groups = own > 0.5
             else:
-                ranks = own.argsort(0, kind="stable").argsort(0, kind="stable")
-                groups = ranks * _GROUPS // n == np.arange(_GROUPS)
+                groups = _group_numbers(own[..., 0], _GROUPS)
             values[rows, place] = self._reduction(groups * 1.0, predicted[:, rows])
         whole = predicted.var(0).sum(1)
         if self.is_classes:
@@ -397,6 +440,18 @@ class Completions:
         # A category that was drawn once shows nothing.
         of_groups = np.where(counts == 1, before[:, None], of_groups)
         return np.asarray(before - of_groups.sum(1) / n)
+
+
+def _group_numbers(draws: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return draws (n, rows) by value if few, else by quantile: (n, rows, groups)."""
+    order = draws.argsort(0, kind="stable")
+    ordered = np.take_along_axis(draws, order, 0)
+    distinct = (np.diff(ordered, axis=0, prepend=ordered[:1]) > 0).cumsum(0)
+    quantile = np.arange(len(draws))[:, None] * n_groups // len(draws)
+    group = np.where(distinct[-1] < n_groups, distinct, quantile)
+    of_draw = np.empty_like(group)
+    np.put_along_axis(of_draw, order, group, 0)
+    return np.asarray(of_draw[..., None] == np.arange(n_groups))
 
 
 def _entropy(probabilities: np.ndarray) -> np.ndarray:

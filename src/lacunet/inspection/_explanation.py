@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from lacunet._text import join_words, shorten, show_count, show_score
 from lacunet._validation import check_positive_int
 from lacunet.estimators import EncodedModel, read_table
-from lacunet.missingness import Table, as_table, find_observed, read_columns
+from lacunet.missingness import Table, as_table, find_observed
 
 # Of so many observed columns all coalitions are predicted: 1,024, in half a second.
 _MOST_EXACT = 10
@@ -119,7 +119,8 @@ class Explanation:
         sign : bool, default=False
             Whether a positive number has a plus sign.
         """
-        largest = float(np.abs(self.contributions).max(initial=0.0)) or 1.0
+        largest = float(np.abs(self.contributions).max(initial=0.0))
+        largest = largest or max(abs(self.base), abs(self.prediction)) or 1.0
         digits = 2 - math.floor(math.log10(largest))
         form = f",.{max(0, digits)}f" if digits <= 6 else ".3g"
         return show_score(number, f"{'+' if sign else ''}{form}")
@@ -196,9 +197,10 @@ def explain_row(
         index of the output of a regressor with several, which has no default.
     n_permutations : int, default=32
         Number of orders that are sampled, in pairs of an order and its reverse, if more
-        than 10 values are observed; otherwise all coalitions are predicted. A
-        prediction is made for each column of each order: 30 columns take some seconds,
-        a thousand some minutes. Four times as many orders halve the errors.
+        than 10 values are observed; at least 4 are. Otherwise all coalitions are
+        predicted. A prediction is made for each column of each order: 30 columns take
+        some seconds, a thousand some minutes. Four times as many orders halve the
+        errors.
     random_state : int, RandomState instance or None, default=None
         Seed of the orders.
 
@@ -229,8 +231,11 @@ def explain_row(
     check_positive_int(n_permutations, "n_permutations")
     encoded = EncodedModel(model)
     table = _read_row(model, x)
-    native = table if isinstance(table, np.ndarray) else table.to_native()
-    row = encoded.encode(native)
+    if isinstance(table, np.ndarray):
+        row, cells = encoded.encode(table), [*table[0]]
+    else:
+        row = encoded.encode(table.to_native())
+        cells = [series.to_list()[0] for series in table.iter_columns()]
     whole = encoded.predict(row)[0]  # (outputs,)
     output, target = _find_output(model, whole, target)
     observed = encoded.observed(row)[0].cpu().numpy()
@@ -261,7 +266,7 @@ def explain_row(
     contributions[places], of_all[places] = found, errors
     return Explanation(
         tuple(encoded.names),
-        tuple(_read_cell(column) for column in read_columns(table)),
+        tuple(map(_read_cell, cells)),
         observed,
         contributions,
         of_all,
@@ -338,7 +343,8 @@ def _find_output(model: Any, whole: np.ndarray, target: Any) -> tuple[int, Any]:
         if target not in classes:
             msg = f"Got target={target!r}, but expected one of the classes {classes}."
             raise ValueError(msg)
-        return classes.index(target), target
+        index = classes.index(target)
+        return index, classes[index]
     n = len(whole)
     if target is None and n == 1:
         return 0, None
@@ -351,5 +357,10 @@ def _find_output(model: Any, whole: np.ndarray, target: Any) -> tuple[int, Any]:
     return int(target), int(target)
 
 
-def _read_cell(column: np.ndarray) -> Any:
-    return column.tolist()[0] if find_observed(column)[0] else None
+def _read_cell(cell: Any) -> Any:
+    """Return a cell as a Python value, None if it is missing."""
+    if not find_observed(np.fromiter([cell], dtype=object))[0]:
+        return None
+    if isinstance(cell, np.datetime64) and isinstance(cell.item(), int):
+        cell = cell.astype("M8[us]")  # Python's dates have no nanoseconds
+    return cell.item() if isinstance(cell, np.generic) else cell

@@ -23,7 +23,9 @@ class Interval(NamedTuple):
     high: np.ndarray
 
 
-def prediction_interval(model: Any, X: Any, coverage: float = 0.9) -> Interval:
+def prediction_interval(
+    model: Any, X: Any, coverage: float = 0.9, *, lower: Any = None, upper: Any = None
+) -> Interval:
     """Return intervals that targets are in with a given probability.
 
     Whichever values a row lacks: intervals are calibrated on the rows that the model
@@ -42,6 +44,9 @@ def prediction_interval(model: Any, X: Any, coverage: float = 0.9) -> Interval:
         A table with the columns of training, and missing values.
     coverage : float, default=0.9
         Probability that the target is inside, as often below as above.
+    lower, upper : array-like or frame of the shape of ``X``, default=None
+        Bounds of missing numbers, as in ``fit``. Intervals of such rows are rather too
+        wide: calibration rows lack the value.
 
     Returns
     -------
@@ -72,11 +77,13 @@ def prediction_interval(model: Any, X: Any, coverage: float = 0.9) -> Interval:
         )
         raise TypeError(msg)
     rest = 0.5 * (1.0 - _check_coverage(coverage))
-    ends = model.predict_quantiles(X, [rest, 1.0 - rest])
+    ends = model.predict_quantiles(X, [rest, 1.0 - rest], lower=lower, upper=upper)
     return Interval(ends[..., 0], ends[..., 1])
 
 
-def prediction_set(model: Any, X: Any, coverage: float = 0.9) -> np.ndarray:
+def prediction_set(
+    model: Any, X: Any, coverage: float = 0.9, *, lower: Any = None, upper: Any = None
+) -> np.ndarray:
     """Return sets of classes that the class is in with a given probability.
 
     Calibrated as :func:`prediction_interval` is: a row that lacks what matters has a
@@ -92,6 +99,8 @@ def prediction_set(model: Any, X: Any, coverage: float = 0.9) -> np.ndarray:
         A table with the columns of training, and missing values.
     coverage : float, default=0.9
         Probability that the class is in the set, or more.
+    lower, upper : array-like or frame of the shape of ``X``, default=None
+        Bounds of missing numbers, as in ``fit``.
 
     Returns
     -------
@@ -119,7 +128,8 @@ def prediction_set(model: Any, X: Any, coverage: float = 0.9) -> np.ndarray:
         raise TypeError(msg)
     rest = 1.0 - _check_coverage(coverage)
     # Rounded: 1 - 0.9 is not quite a tenth.
-    return np.asarray(find_p_values(model, encoded.encode(X)) > round(rest, 12))
+    x = encoded.encode(X, lower, upper)
+    return np.asarray(find_p_values(model, x) > round(rest, 12))
 
 
 def _check_coverage(coverage: float) -> float:

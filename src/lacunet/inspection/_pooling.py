@@ -10,9 +10,8 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lacunet._validation import check_positive_int
 from lacunet.estimators import LacunetImputer, read_table
-
-_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +152,7 @@ def pool(
         df = (m - 1) / np.square(fraction)
         if df_complete is not None and np.isfinite(df_complete):
             weight = (df_complete + 1) / (df_complete + 3)
-            df = 1 / (1 / df + 1 / (weight * df_complete * (1 - fraction)))
+            df = 1 / (1 / df + 1 / (weight * df_complete * within / total))
     increase = extra / within
     information = (increase + 2 / (df + 3)) / (increase + 1)
     error = np.sqrt(total)
@@ -185,7 +184,7 @@ class ColumnSensitivity:
     name : str or int
         The column.
     n_missing : int
-        Number of its missing values.
+        Number of its missing values that are not known by a bound.
     observed : float
         Mean of the values that are not missing.
     shifts : tuple of float
@@ -230,6 +229,8 @@ def sensitivity(
     imputer: Any,
     X: Any,
     *,
+    lower: Any = None,
+    upper: Any = None,
     shifts: Sequence[float] = (-1.0, -0.5, 0.0, 0.5, 1.0),
     n: int = 20,
     confidence: float = 0.95,
@@ -248,6 +249,8 @@ def sensitivity(
         Fitted, usually to ``X``. It is not changed.
     X : array-like or frame of shape (n_samples, n_features)
         The table to complete.
+    lower, upper : array-like or frame of the shape of ``X``, default=None
+        Bounds of missing numbers, as in ``fit``: draws lie between them, unshifted.
     shifts : sequence of float, default=(-1.0, -0.5, 0.0, 0.5, 1.0)
         In standard deviations of each column; all columns are shifted at once.
     n : int, default=20
@@ -258,7 +261,8 @@ def sensitivity(
     Returns
     -------
     list of ColumnSensitivity
-        For each column of numbers with missing values, in the order of the table.
+        For each column of numbers with missing values and different observed ones, in
+        the order of the table.
 
     Examples
     --------
@@ -277,39 +281,45 @@ def sensitivity(
         msg = f"Got a {type(imputer).__name__}, but expected a LacunetImputer."
         raise TypeError(msg)
     check_is_fitted(imputer)
-    if not len(shifts):
-        msg = f"Got shifts={shifts!r}, but expected at least one."
+    steps = np.asarray(shifts, dtype=np.float64)
+    if steps.ndim != 1 or not len(steps) or not np.isfinite(steps).all():
+        msg = f"Got shifts={shifts!r}, but expected a sequence of finite numbers."
+        raise ValueError(msg)
+    if check_positive_int(n, "n") < 2:
+        msg = f"Got n={n}, but expected at least 2 tables: their variance is pooled."
         raise ValueError(msg)
     model = copy.copy(imputer)
     X = read_table(model, X, reset=False)  # columns in the order of training
     encoder = model._inputs.table
     before = encoder.numbers_of(X)
+    missing = np.isnan(before)
+    bounds = model._place_bounds(X, lower, upper)
+    if bounds is not None:
+        missing &= np.isnan(bounds).all(0)
     places = [
         place
         for place, source in enumerate(encoder.sources[: encoder.n_numeric])
         if encoder.columns[source].kind == "number"
-        and 0 < np.isnan(before[:, place]).sum() < len(before)
+        and missing[:, place].any()
+        and len(np.unique(before[~np.isnan(before[:, place]), place])) > 1
     ]
     if not places:
         return []
     # The same draws with each shift.
     source = copy.deepcopy(check_random_state(model.random_state))
     model.random_state = int(source.randint(2**31 - 1))
-    values = [
-        [
-            encoder.numbers_of(table)[:, places]
-            for table in model.set_params(shift=float(shift)).sample_imputations(X, n)
-        ]
-        for shift in shifts
-    ]
+    values = []
+    for shift in steps.tolist():
+        model.set_params(shift=shift)
+        tables = model.sample_imputations(X, n, lower=lower, upper=upper)
+        values.append([encoder.numbers_of(table)[:, places] for table in tables])
     found = []
     for index, place in enumerate(places):
         column = before[:, place]
         pooled = [
             pool(
                 [table[:, index].mean() for table in tables],
-                # A column that is constant once it is filled has no variance.
-                [table[:, index].var(ddof=1) / len(column) + _TINY for table in tables],
+                [table[:, index].var(ddof=1) / len(column) for table in tables],
                 df_complete=len(column) - 1,
                 confidence=confidence,
             )
@@ -318,9 +328,9 @@ def sensitivity(
         found.append(
             ColumnSensitivity(
                 encoder.columns[encoder.sources[place]].name,
-                int(np.isnan(column).sum()),
+                int(missing[:, place].sum()),
                 float(column[~np.isnan(column)].mean()),
-                tuple(float(shift) for shift in shifts),
+                tuple(steps.tolist()),
                 tuple(pooled),
             )
         )

@@ -651,8 +651,8 @@ class TextColumn(Column):
             values = "value is" if self.n_censored == 1 else "values are"
             text = (
                 f"{self.n_censored:,} {values} known by a bound alone, such as "
-                f"{list_names(list(self._bounds)[:3])}: models use the bound, all else "
-                f"counts them as missing."
+                f"{list_names(list(self._bounds)[:3])}: predictions and fills use the "
+                f"bound, all else counts them as missing."
             )
             yield Notice("censored", text)
         if kind == "number" and self._is_ambiguous:
