@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from lacunet._device import on_cpu
 from lacunet._random import torch_generator
 from lacunet.density._em import (
     BLOCK_BUDGET,
@@ -222,7 +223,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         check_parameters(self, *X.shape)
         warn_of_empty(X)
         shift = column_means(X)
-        with torch.no_grad(), torch.device("cpu"):
+        with torch.no_grad(), on_cpu():
             bounds = read_bounds(self, X, shift, lower, upper)
             cells = self._cells(X, shift, bounds)
             result = best_of_starts(
@@ -332,7 +333,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
             return self
         X = self._validate(X, reset=False)
         self._check_continues()
-        with torch.no_grad(), torch.device("cpu"):
+        with torch.no_grad(), on_cpu():
             result = step_towards(
                 self,
                 STEPS[self.covariance_type],
@@ -577,7 +578,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         """Compute log weight plus log density of each component, (rows, components)."""
         X = self._validate(X, reset=False)
         bounds = read_bounds(self, X, np.zeros(X.shape[1]), lower, upper)
-        with torch.no_grad(), torch.device("cpu"):
+        with torch.no_grad(), on_cpu():
             components = read_components(self)
             gamma = torch.zeros((), dtype=torch.float64)
             joint = [
@@ -590,7 +591,7 @@ class IncompleteGaussianMixture(DensityMixin, BaseEstimator):
         self, X: np.ndarray, bounds: Sequence[Tensor | None]
     ) -> Iterator[tuple[slice, ConditionalMixture]]:
         for rows in self._slices(X):
-            with torch.device("cpu"):
+            with on_cpu():
                 components = read_components(self)
                 cells = _some_cells(X, bounds, rows)
                 gamma = torch.zeros((), dtype=torch.float64)
@@ -623,7 +624,7 @@ def refine(
     ``expect`` is the E-step over all of them, relative to ``shift`` (a number for each
     column, such as its mean).
     """
-    with torch.no_grad(), torch.device("cpu"):
+    with torch.no_grad(), on_cpu():
         start = mixture._components(shift)
         step = STEPS[mixture.covariance_type]
         result = run_em(mixture, step, expect, n_rows, start, stop=stop)

@@ -9,6 +9,7 @@ import torch
 from sklearn.utils import check_array, check_random_state
 from torch import Tensor
 
+from lacunet._device import on_cpu
 from lacunet._validation import check_levels, check_sizes
 from lacunet.density._em import (
     STEPS,
@@ -131,7 +132,7 @@ def fit_mixed(
     if mixture.strategy == "mean":
         levels = _fill_levels(levels, sizes)
     step = MixedStep(STEPS[mixture.covariance_type], n_numeric, sizes)
-    with torch.no_grad(), torch.device("cpu"):
+    with torch.no_grad(), on_cpu():
         cells = split_cells(torch.from_numpy(np.hstack([numeric, levels])), *bounds)
         blocks = split_blocks(mixture, cells, n_numeric)
         starts = _starts(mixture, step, cells, blocks, shift)
@@ -162,7 +163,7 @@ def refine_mixed(
     """
     n_numeric = components.gaussian.means.shape[1]
     step = MixedStep(STEPS[mixture.covariance_type], n_numeric, components.sizes)
-    with torch.no_grad(), torch.device("cpu"):
+    with torch.no_grad(), on_cpu():
         return run_em(mixture, step, expect, n_rows, components, stop=stop)
 
 
@@ -180,7 +181,7 @@ def expect_rows(
     if isinstance(components, MixedComponents):
         n_numeric -= sum(components.sizes)
         step = MixedStep(step, n_numeric, components.sizes)
-    with torch.no_grad(), torch.device("cpu"):
+    with torch.no_grad(), on_cpu():
         cells = split_cells(torch.from_numpy(x.astype(np.float64)))
         blocks = split_blocks(mixture, cells, n_numeric)
         prepared = [step.prepare(block) for block in blocks]
@@ -198,7 +199,7 @@ def expect_codes(
     """
     width, n_components = sum(components.sizes), len(components.log_weights)
     index = torch.from_numpy(codes)
-    with torch.no_grad(), torch.device("cpu"):
+    with torch.no_grad(), on_cpu():
         table = torch.zeros(width + 1, n_components, dtype=torch.float64)
         table[:width] = components.log_probabilities.T
         evidence = torch.nn.functional.embedding_bag(index, table, mode="sum")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lacunet._device import on_cpu
 from lacunet._remember import remembering
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._densities import (
@@ -166,10 +167,7 @@ class Setting:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Ignore the caller's inference mode, gradient mode and default device."""
-    away = torch.get_default_device().type != "cpu"
-    # Only if need be: each call of torch is slower under a device.
-    device = torch.device("cpu") if away else nullcontext()
-    with torch.inference_mode(False), torch.enable_grad(), device, remembering():
+    with torch.inference_mode(False), torch.enable_grad(), on_cpu(), remembering():
         yield
 
 
