@@ -119,6 +119,7 @@ def test_table_shows_what_was_reached_and_missed():
     assert slow == "| slow | - | 4.0 s | - | - | <= 3 s | MISSED | - |"
 
 
+@pytest.mark.slow
 def test_quick_run_measures_every_case_and_writes_them(tmp_path, capsys):
     threads = torch.get_num_threads()
     out = tmp_path / "new" / "core.json"

@@ -11,7 +11,7 @@ from own_models import make_table, save_model
 
 from lacunet.profile import _dependence, _profile
 
-N_FILES = 60  # of each command
+N_FILES = 30  # of each command
 SMALL = ("--n-networks", "1", "--max-epochs", "1", "--density", "diag")
 SMALL += ("--n-components", "1")
 # No command ends otherwise: well, with a message, or with click's help on its usage.

@@ -124,7 +124,7 @@ def test_no_class_is_less_credible_than_calibration_rows_can_tell(classifier):
 
 
 def test_a_row_has_the_same_quantiles_alone(model):
-    X, _ = made(20, 4, 0.3)
+    X, _ = made(8, 4, 0.3)
     together = model.predict_quantiles(X)
     alone = np.concatenate([model.predict_quantiles(row) for row in X[:, None]])
     assert alone == pytest.approx(together, rel=1e-5)

@@ -266,7 +266,7 @@ def test_repeats_bring_no_new_rows():
 
 def test_methods_that_are_as_good_are_seldom_different():
     # Trees of five columns each, which are worth the same.
-    n_rows, n_runs, folds = 60, 200, np.split(np.arange(60), 5)
+    n_rows, n_runs, folds = 60, 100, np.split(np.arange(60), 5)
     rng, n_different = np.random.RandomState(0), 0
     for _ in range(n_runs):
         X = rng.randn(n_rows, 10)

@@ -260,6 +260,7 @@ def test_exported_graphs_hold_no_rare_operation():
     assert not [name for name in names if "special" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_onnx_agrees(tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import small
 from scipy import stats
 
 from lacunet import IncompleteGaussianMixture, LacunetImputer
@@ -132,7 +133,7 @@ def test_values_known_by_a_bound_are_not_shifted():
     X[rng.rand(300) < 0.3, 1] = np.nan
     upper = np.where(X < 0.5, 0.5, np.nan)
     X[X < 0.5] = np.nan
-    model = LacunetImputer(random_state=0).fit(X, upper=upper)
+    model = small.imputer().fit(X, upper=upper)
     (found,) = sensitivity(model, X, upper=upper, shifts=(0.0, 1.0), n=5)
     missing = np.isnan(X) & np.isnan(upper)
     assert (found.name, found.n_missing) == (1, missing[:, 1].sum())
@@ -182,7 +183,7 @@ def test_sensitivity_finds_columns_by_name():
     rng = np.random.RandomState(0)
     table = pd.DataFrame(rng.randn(100, 3) + [0, 5, 50], columns=["a", "b", "c"])
     table.loc[::3, "a"] = np.nan
-    imputer = LacunetImputer(random_state=0).fit(table)
+    imputer = small.imputer().fit(table)
     straight = sensitivity(imputer, table, shifts=[0.0])
     turned = sensitivity(imputer, table[["c", "a", "b"]], shifts=[0.0])
     assert [each.name for each in turned] == [each.name for each in straight] == ["a"]

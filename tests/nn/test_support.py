@@ -524,8 +524,16 @@ def support_table():
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+# One covariance type of each is in the default run.
 SLOW = {
+    (compiled, "diag"),
+    (compiled, "full"),
+    (compiled, "mixed"),
+    (exported, "full"),
+    (exported_strictly, "factor"),
+    (exported_strictly, "full"),
     (exported_strictly, "mixed"),
+    (onnx, "factor"),
     (onnx, "full"),
     (onnx, "mixed"),
     (radial, "factor"),

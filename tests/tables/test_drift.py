@@ -80,10 +80,10 @@ def test_the_rows_of_training_have_not_changed():
 @pytest.mark.parametrize(("n_training", "n_rows"), [(60, 50), (60, 5000), (500, 400)])
 def test_other_rows_of_the_same_kind_are_seldom_reported(n_training, n_rows):
     n_reported = 0
-    for seed in range(200):
+    for seed in range(80):
         training = summarize_columns(draw_rows(n_training, 1000 + seed), SCHEMA)
         n_reported += bool(changes(draw_rows(n_rows, seed), training=training))
-    assert n_reported < 10
+    assert n_reported < 4
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 500])
