@@ -506,3 +506,10 @@ def test_dates_of_nanoseconds_may_be_centuries_apart():
     table = pd.DataFrame({"day": dates.astype("M8[ns]"), "x": [1.0, 2.0, 3.0]})
     days = TableEncoder().fit(table).numbers_of(table)[:, 0]
     assert days.tolist() == [0.0, 105920.0, 109572.0]
+
+
+def test_dates_may_be_nanoseconds_apart():
+    start = np.array("2020-01-01T23:59:59.999999999", dtype="M8[ns]")
+    table = pd.DataFrame({"day": start + np.arange(3), "x": [1.0, 2.0, 3.0]})
+    days = TableEncoder().fit(table).numbers_of(table)[:, 0]
+    assert days * 86_400e9 == pytest.approx([0.0, 1.0, 2.0], abs=0.05)

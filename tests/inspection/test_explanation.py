@@ -189,8 +189,7 @@ def test_dates_and_ordered_categories_are_shown_as_they_are(kind):
 
 
 def test_dates_of_an_array_are_shown_as_dates():
-    days = np.arange(80).reshape(40, 2).astype("m8[D]")
-    X = np.array("2020-01-01T12:00", dtype="M8[ns]") + days
+    X = np.array("2020-01-01T12:00", dtype="M8[ns]") + np.arange(80).reshape(40, 2)
     X[::3, 1] = "NaT"
     found = explain_row(small.regressor().fit(X, np.arange(40.0)), X[:1])
     assert found.values == (datetime.datetime(2020, 1, 1, 12), None)

@@ -259,10 +259,11 @@ class Column:
         if raw.kind == self.kind:
             if self.origin is None:
                 return raw.values
-            # Nanoseconds overflow within three centuries, microseconds lose some.
-            whole = raw.values.astype("M8[us]")
-            days = (whole - np.datetime64(self.origin).astype("M8[us]")) / _DAY
-            return np.asarray(days + (raw.values - whole) / _DAY)
+            # Whole days apart: nanoseconds overflow within three centuries.
+            origin = np.datetime64(self.origin)
+            first, days = origin.astype("M8[D]"), raw.values.astype("M8[D]")
+            rests = (raw.values - days) - (origin - first)
+            return np.asarray((days - first) / _DAY + rests / _DAY)
         if self.kind == "number" and raw.kind == "category":
             cells = [category_of(value) for value in raw.values[raw.observed].tolist()]
             if set(map(_family, cells)) == {float}:
