@@ -13,7 +13,7 @@ import click
 
 from lacunet._output import STANDARD
 from lacunet._progress import ProgressLine, clear_line
-from lacunet._text import list_names
+from lacunet._text import list_names, show_count
 
 _PLAIN_WIDTH = 10**6  # of a table that goes to a file: as wide as it must be
 
@@ -96,7 +96,7 @@ class Terminal:
             console.print(table)
         echo("\n".join(map(str.rstrip, printed.get().splitlines())))
         if max_rows is not None and len(rows) > max_rows:
-            echo(f"... and {len(rows) - max_rows} more {header[0]}s.")
+            echo(f"... and {show_count(len(rows) - max_rows, f'more {header[0]}')}.")
 
     def count_rows(self, done: str, output: str) -> Callable[[int], None]:
         """Return what shows how many rows are done, given the rows of each block.

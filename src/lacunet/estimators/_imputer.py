@@ -714,6 +714,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         # The first is full, or of factors where there are too many columns.
         alike = candidates[0].covariance_type
         candidates = [each for each in candidates if each.covariance_type == alike]
+        if hidden.has_bounds and mappable:  # quantiles go on beyond a detection limit
+            candidates = [each for each in candidates if each.quantiles]
         if not len(hidden.values):  # there is one column: its own quantiles are at hand
             return ([c for c in candidates if c.quantiles] or candidates)[0]
         generator = torch_generator(random_state)

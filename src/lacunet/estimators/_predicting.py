@@ -22,12 +22,13 @@ _FEW_ROWS = 16
 # Of the rows that are kept with a model, to calibrate intervals and sets on.
 _MOST_CALIBRATION_ROWS = 1_000
 _PREFIX = "calibration."  # of their tensors in a saved model
+OBSERVED, BOUNDED = 1, 2  # states of a cell, beside 0 where nothing is known
 
 
 class Calibration(NamedTuple):
     """Encoded rows with their targets, each unseen by some networks of each view."""
 
-    x: Tensor  # (rows, width), NaN where a value is missing
+    x: Tensor  # (rows, width), NaN where a value is missing; perhaps bounds behind
     targets: Tensor  # (rows,) indices of classes, or (rows, outputs) to scale
     folds: Tensor  # (rows,), -1 for rows that no network has learned
     n_folds: Tensor  # (), of the training rows
@@ -49,6 +50,11 @@ class Calibration(NamedTuple):
             return None
         x, targets, _ = samples[rows].to_rows(torch.device("cpu"))
         return cls(x, targets, torch.as_tensor(of_row[rows]), torch.tensor(folds.n))
+
+    def take(self, rows: Any, device: torch.device | None = None) -> "Calibration":
+        """Return some of the rows, for networks on a device."""
+        x, targets, folds = (each[rows] for each in self[:3])
+        return Calibration(x.to(device or x.device), targets, folds, self.n_folds)
 
     def is_same(self, other: "Calibration | None") -> bool:
         """Return whether these are the rows of another."""
@@ -167,10 +173,8 @@ class PredictingEstimator(NetworkEstimator):
         kept = Calibration.choose(samples, folds, valid, n_folds)
         if kept is None:
             return
-        # Bounded cells count as missing.
-        kept = kept._replace(x=kept.x[:, : len(self._inputs.sources)])
-        # Of other rows than before, networks have learned some that they now validate.
-        if not warm or valid is not None or kept.is_same(former):
+        # Networks may have learned others than before.
+        if not warm or kept.is_same(former):
             self._calibration = kept
 
     def _check_calibration(self) -> Calibration:
@@ -208,8 +212,10 @@ class PredictingEstimator(NetworkEstimator):
         known = kept.targets.is_floating_point() | (
             (kept.targets >= 0) & (kept.targets < n_out)
         )
+        width = len(self._inputs.sources)
+        widths = (width, width + 2 * self._inputs.n_numeric)
         check_agreement(
-            calibration_x=(tuple(kept.x.shape), (n_rows, len(self._inputs.sources))),
+            calibration_x=(kept.x.ndim == 2 and kept.x.shape[1] in widths, True),
             calibration_targets=(tuple(kept.targets.shape), targets),
             calibration_folds=(tuple(kept.folds.shape), (n_rows,)),
             folds=(bool(((kept.folds >= -1) & (kept.folds < n_folds)).all()), True),
@@ -257,6 +263,11 @@ class EncodedModel:
         Bounds come behind the encoded rows.
         """
         return self.model._read(X, lower, upper)[1]
+
+    def find_states(self, x: Tensor) -> Tensor:
+        """Return 0, OBSERVED or BOUNDED for each cell of the table, (rows, columns)."""
+        missing = torch.from_numpy(self.model._inputs.find_missing(x.cpu().numpy()))
+        return torch.where(self.observed(x).cpu(), OBSERVED, BOUNDED * ~missing)
 
     def observed(self, x: Tensor) -> Tensor:
         """Return which cells of the table are observed, (rows, columns)."""

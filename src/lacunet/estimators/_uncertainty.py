@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 
 from lacunet.estimators._predicting import (
+    BOUNDED,
+    OBSERVED,
     Calibration,
     EncodedModel,
     PredictingEstimator,
@@ -25,22 +27,32 @@ from lacunet.estimators._predicting import (
 )
 from lacunet.exceptions import LacunetError, warn_user
 
-# Calibration rows for a pattern of missing values: those that lack nothing beyond it,
-# but at least so many, with those that lack least beyond it.
+# Calibration rows that have exactly the pattern of missing values: from so many on these
+# alone, whatever makes values missing; from fewer on if some are known by bounds, which
+# other rows lack. Else those that lack nothing beyond the pattern, but at least so
+# many, with those that lack least beyond it.
+_ENOUGH_ROWS = 250
+_ENOUGH_BOUNDED = 50
 _FEWEST_ROWS = 200
 # Draws of a row that is compared with others, where predictions are means over draws:
 # as many for new rows as for calibration rows, or one of the two were further from the
-# rest, however little. And of a calibration row, to split its variance.
+# rest, however little. And of a row, to split its variance.
 _COMPARED_DRAWS = 8
 _DRAWS = 16
 # Rows that are compared with calibration rows at once.
 _BLOCK = 1024
-# The noise is a function of the prediction, smoothed over its ranks: the standard
-# deviation of the kernel, and the least part of the mean squared error.
+# The size of errors is a function of the prediction, smoothed over its ranks: standard
+# deviation of the kernel, and what few rows add to it, in rows. Of a variance, noise is
+# this part at least.
 _SMOOTHING = 0.1
+_MORE_ROWS = 10.0
 _LEAST_NOISE = 0.05
+# To compare squared errors with variances: rows; standard errors of their difference
+# from which on it counts; and what a variance is multiplied by at most.
+_ROWS_TO_COMPARE = 250
+_ERRORS_OF_MEAN = 2.0
+_LARGEST = 100.0
 _KNOTS = 65
-_ROUNDS = 3
 _TINY = 1e-12
 
 
@@ -51,14 +63,16 @@ class VarianceParts(NamedTuple):
     ----------
     noise : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Of the target, if nothing were missing and the networks had learned all: from
-        squared errors of calibration rows with a similar prediction, less the other
-        parts.
+        squared errors of calibration rows that lack least, with a similar prediction,
+        less the other parts.
     networks : ndarray
         Between the networks, in the mean over what is missing: they have learned from
         few rows like this one.
     missing : ndarray
         Between draws of the missing values, in the mean over networks: what would be
-        known if these were measured. 0 for a complete row.
+        known if these were measured. 0 for a complete row. The draws are those of the
+        model's density; where squared errors of calibration rows that lack the same
+        contradict them, it is what these errors have beyond the other parts.
     """
 
     noise: np.ndarray
@@ -72,25 +86,53 @@ class VarianceParts(NamedTuple):
 
 
 def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
-    """Return the parts of the variance of encoded rows, (rows, outputs), to scale."""
+    """Return the parts of the variance of encoded rows, (rows, outputs), to scale.
+
+    What is missing has the variance of predictions from draws. Where squared errors of
+    calibration rows that lack the same contradict it, it is multiplied to agree.
+    """
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    n_draws = max(_DRAWS, int(model.n_samples))
-    means, *parts = _split_variance(model, x, weights, n_draws)
-    known, *others = _split_variance(model, kept.x.to(x.device), weights, _DRAWS)
-    noise = _Noise(kept, known, others[0] + others[1])
-    return VarianceParts(noise(means[-1]), *parts)
+    predicted, networks, missing = _split_variance(model, x, weights[-1])
+
+    def measure(near: Calibration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return predictions, targets, and the variance by what is missing."""
+        own = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
+        variance = _split_variance(model, near.x, weights[-1])[2]
+        return own, near.targets.numpy(), variance
+
+    n_columns = len(model._inputs.table.columns)
+    complete = torch.full((n_columns,), OBSERVED)
+    squares = _Squares(*measure(_choose_rows(model, kept, complete, x.device)))
+    known = squares(predicted)
+    noise = np.maximum(known - networks, _LEAST_NOISE * known)
+    width = len(model._inputs.sources)
+    for rows, near in _calibrate(model, kept, x):
+        if not missing[rows].any():
+            continue
+        if near.x.shape[1] == width < x.shape[1]:  # what is bounded is missing, too
+            missing[rows] = _split_variance(model, x[rows, :width], weights[-1])[2]
+        own, targets, variance = measure(near.take(slice(_ROWS_TO_COMPARE)))
+        gaps = np.square(targets - own) - squares(own) - variance
+        n = np.maximum((~np.isnan(gaps)).sum(0), 1)
+        gap = np.nansum(gaps, 0) / n
+        error = np.sqrt(np.nansum(np.square(gaps - gap), 0)) / n
+        factor = 1.0 + gap / np.maximum(variance.mean(0), _TINY)
+        contradicted = np.abs(gap) > _ERRORS_OF_MEAN * error
+        missing[rows] *= np.where(contradicted, factor.clip(0.0, _LARGEST), 1.0)
+    return VarianceParts(noise, networks, missing)
 
 
 @torch.inference_mode()
 def _split_variance(
-    model: PredictingEstimator, x: Tensor, weights: Tensor, n_draws: int
+    model: PredictingEstimator, x: Tensor, weights: Tensor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return means over draws, (folds + 1, rows, out), and the variances between them.
+    """Return means over draws, and variances between networks and between draws.
 
-    Those between the networks and those between the draws, (rows, out).
+    Each (rows, out).
     """
-    found = np.empty((len(weights) + 2, len(x), model.module_.out_features))
+    n_draws = max(_DRAWS, int(model.n_samples))
+    found = np.empty((3, len(x), model.module_.out_features))
     width = len(model._inputs.sources)  # behind which may be bounds
     incomplete = torch.isnan(x[:, :width]).any(1)
     for rows, n in ((~incomplete, 1), (incomplete, n_draws)):
@@ -101,50 +143,72 @@ def _split_variance(
                 completed = model._condition(x[block]).quasi_sample(n)
             networks = model._networks_of(completed.reshape(-1, width), 0)
             networks = networks.view(len(networks), n, len(block), -1)
-            means = torch.stack([average(each, networks) for each in weights])
-            between = average(weights[-1], (networks - means[-1]).square()).mean(0)
-            missing = means[-1].var(0, correction=0)
-            parts = (means.mean(1), between[None], missing[None])
-            found[:, block.cpu().numpy()] = torch.cat(parts).numpy()
-    return found[:-2], found[-2], found[-1]
+            means = average(weights, networks)  # (n, rows, out)
+            between = average(weights, (networks - means).square()).mean(0)
+            parts = means.mean(0), between, means.var(0, correction=0)
+            found[:, block.cpu().numpy()] = torch.stack(parts).numpy()
+    return found[0], found[1], found[2]
 
 
-class _Noise:
-    """The variance of targets as a function of the prediction, piecewise linear."""
+class _Squares:
+    """Mean squared error as a function of the prediction, for each output."""
 
     def __init__(
-        self, kept: Calibration, predicted: np.ndarray, others: np.ndarray
+        self, predicted: np.ndarray, targets: np.ndarray, less: np.ndarray | float = 0.0
     ) -> None:
-        """Smooth squared errors, less ``others`` (rows, out), over the predictions."""
-        own = _of_own_fold(predicted, kept)
-        squares = np.square(kept.targets.numpy() - own)
-        self._lines = []
-        for f, square, other in zip(own.T, squares.T, others.T, strict=True):
-            order = np.argsort(f)
-            order = order[~np.isnan(square[order])]
-            if not len(order):
-                msg = (
-                    "Got an output without a target in the calibration rows, but "
-                    "expected one at least. Fit to more rows, or leave it out."
-                )
-                raise LacunetError(msg)
-            f, square, other = (each[order] for each in (f, square, other))
-            ranks = np.linspace(0.0, 1.0, len(f))
-            places = np.linspace(0, len(f) - 1, _KNOTS).round().astype(int)
-            kernel = np.exp(-0.5 * ((ranks[places, None] - ranks) / _SMOOTHING) ** 2)
-            kernel /= kernel.sum(1, keepdims=True)
-            noise = total = kernel @ square + _TINY
-            for _ in range(_ROUNDS):
-                # A square has the more variance, the larger its mean is.
-                precise = kernel / np.square(noise[:, None] + other)
-                noise = (precise @ (square - other)) / precise.sum(1)
-                noise = np.maximum(noise, _LEAST_NOISE * total)
-            self._lines.append((f[places], noise))
+        """Keep squared errors (rows, out), NaN without a target, by prediction.
+
+        ``less`` is a part of them that is not counted, in the mean.
+        """
+        self._predicted = predicted
+        self._squares = np.square(targets - predicted)
+        self._less = np.broadcast_to(less, self._squares.shape)
+        if np.isnan(self._squares).all(0).any():
+            msg = (
+                "Got an output without a target in the calibration rows, but "
+                "expected one at least. Fit to more rows, or leave it out."
+            )
+            raise LacunetError(msg)
 
     def __call__(self, predicted: np.ndarray) -> np.ndarray:
-        """Return the variance for predictions (rows, out)."""
-        pairs = zip(predicted.T, self._lines, strict=True)
-        return np.stack([np.interp(f, *line) for f, line in pairs], axis=1)
+        """Return it for new predictions (rows, out), from straight lines."""
+        found = np.empty_like(predicted)
+        for output, own in enumerate(self._predicted.T):
+            known = np.sort(own[~np.isnan(self._squares[:, output])])
+            knots = known[np.linspace(0, len(known) - 1, _KNOTS).round().astype(int)]
+            smooth = self._smooth(output, knots)
+            found[:, output] = np.interp(predicted[:, output], knots, smooth)
+        return found
+
+    def of_others(self) -> np.ndarray:
+        """Return it for each row from all others, (rows, out): it is as for new rows."""
+        found = [
+            self._smooth(output, own, others=True)
+            for output, own in enumerate(self._predicted.T)
+        ]
+        return np.stack(found, 1)
+
+    def _smooth(
+        self, output: int, places: np.ndarray, *, others: bool = False
+    ) -> np.ndarray:
+        seen = np.flatnonzero(~np.isnan(self._squares[:, output]))
+        own, squares, less = (
+            each[seen, output]
+            for each in (self._predicted, self._squares, self._less)
+        )
+        ordered, n = np.sort(own), len(own)
+        # Equal predictions have one rank, in their middle.
+        ranks, of_places = (
+            (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, "right")) / 2 / n
+            for x in (own, places)
+        )
+        width = _SMOOTHING + _MORE_ROWS / n
+        kernel = np.exp(-0.5 * np.square((of_places[:, None] - ranks) / width))
+        if others and n > 1:
+            kernel[seen, np.arange(n)] = 0.0
+        kernel /= kernel.sum(1, keepdims=True)
+        whole = kernel @ squares + _TINY
+        return np.asarray(np.maximum(whole - kernel @ less, _LEAST_NOISE * whole))
 
 
 def find_quantiles(
@@ -156,29 +220,35 @@ def find_quantiles(
     """
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    noise = _Noise(kept, *_predict_by_fold(model, kept.x.to(x.device), weights))
-    means, variance = _predict_by_fold(model, x, weights)
-    deviations = np.sqrt(noise(means[-1]) + variance)
-    quantiles = np.empty((*variance.shape, len(probabilities)))
+    means = _predict_by_fold(model, x, weights)
+    quantiles = np.empty((*means.shape[1:], len(probabilities)))
     for rows, near in _calibrate(model, kept, x):
-        known, known_variance = _predict_by_fold(model, near.x, weights)
-        own = _of_own_fold(known, near)
-        scores = (near.targets.numpy() - own) / np.sqrt(noise(own) + known_variance)
-        for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
+        own = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
+        squares = _Squares(own, near.targets.numpy())
+        scores = (near.targets.numpy() - own) / np.sqrt(squares.of_others())
+        deviations = np.sqrt(squares(means[-1, rows]))
+        for places in np.array_split(
+            np.arange(len(rows)), math.ceil(len(rows) / _BLOCK)
+        ):
             for output in range(scores.shape[1]):
                 seen = ~np.isnan(scores[:, output])
                 own_folds = near.folds.numpy()[seen]
-                centres = means[np.ix_(own_folds, block)][..., output]
-                errors = scores[seen, output, None] * deviations[block, output]
-                quantiles[block, output] = _pick(centres + errors, probabilities)
+                centres = means[np.ix_(own_folds, rows[places])][..., output]
+                errors = scores[seen, output, None] * deviations[places, output]
+                quantiles[rows[places], output] = _pick(centres + errors, probabilities)
     if np.isinf(quantiles).any():
-        msg = (
-            f"Got {len(kept.x)} calibration rows, too few for a quantile of "
-            f"{min(probabilities)} or {max(probabilities)}: it is infinite. Ask for a "
-            f"smaller coverage, or fit to more rows."
-        )
-        warn_user(msg)
+        most = max(probabilities, key=lambda probability: abs(probability - 0.5))
+        warn_of_few(len(kept.x), f"a quantile of {most:.6g}: it is infinite")
     return quantiles
+
+
+def warn_of_few(n_rows: int, what: str) -> None:
+    """Warn of too few calibration rows."""
+    msg = (
+        f"Got {n_rows} calibration rows, too few for {what}. Ask for a smaller "
+        f"coverage, or fit to more rows."
+    )
+    warn_user(msg)
 
 
 def _pick(values: np.ndarray, probabilities: Sequence[float]) -> np.ndarray:
@@ -204,10 +274,10 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
     """
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    probabilities, _ = _predict_by_fold(model, x, weights)
+    probabilities = _predict_by_fold(model, x, weights)
     p_values = np.empty(probabilities.shape[1:])
     for rows, near in _calibrate(model, kept, x):
-        known = _of_own_fold(_predict_by_fold(model, near.x, weights)[0], near)
+        known = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
         known = known[np.arange(len(known)), near.targets.numpy()]
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             n_stranger = np.zeros((len(block), probabilities.shape[-1]))
@@ -223,43 +293,55 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
 def _calibrate(
     model: PredictingEstimator, kept: Calibration, x: Tensor
 ) -> Iterator[tuple[np.ndarray, Calibration]]:
-    """Yield rows that lack the same columns, and calibration rows without these.
+    """Yield rows that lack the same columns, and calibration rows without these."""
+    states = EncodedModel(model).find_states(x)
+    patterns, of_row = torch.unique(states, dim=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        rows = (of_row == number).nonzero()[:, 0].numpy()
+        yield rows, _choose_rows(model, kept, pattern, x.device)
 
-    A value that is known by a bound is lacking, too: errors are then rather too large.
+
+def _choose_rows(
+    model: PredictingEstimator,
+    kept: Calibration,
+    pattern: Tensor,
+    device: torch.device,
+) -> Calibration:
+    """Return calibration rows with a pattern of missing values, in any order.
+
+    A value that is known by a bound is another pattern; where few calibration rows
+    have it, they lack the value, and their errors are rather too large.
     """
     encoded = EncodedModel(model)
-    observed = encoded.observed(x).cpu()
-    patterns, of_row = torch.unique(observed, dim=0, return_inverse=True)
-    known = encoded.observed(kept.x)
-    for number, pattern in enumerate(patterns):
-        # Each has others, if it does not have all: errors of few would be in all.
-        seed = zlib.crc32(np.packbits(pattern.numpy()).tobytes())
-        order = torch.from_numpy(np.random.RandomState(seed).permutation(len(known)))
-        n_beyond, nearest = (pattern & ~known[order]).sum(1).sort(stable=True)
-        n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
-        rows = (of_row == number).nonzero()[:, 0]
-        some, targets, folds = (each[order[nearest[:n]]] for each in kept[:3])
-        hidden = encoded.mark(encoded.hide(some, ~pattern), ~pattern).to(x.device)
-        yield rows.numpy(), Calibration(hidden, targets, folds, kept.n_folds)
+    # Each has others, if it does not have all: errors of few would be in all.
+    seed = zlib.crc32(np.packbits(pattern.numpy() == OBSERVED).tobytes())
+    order = torch.from_numpy(np.random.RandomState(seed).permutation(len(kept.x)))
+    known = encoded.find_states(kept.x)[order]
+    exact = (known == pattern).all(1)
+    bounded = bool((pattern == BOUNDED).any())
+    if int(exact.sum()) >= (_ENOUGH_BOUNDED if bounded else _ENOUGH_ROWS):
+        return kept.take(order[exact], device)
+    observed = pattern == OBSERVED
+    n_beyond, nearest = (observed & (known != OBSERVED)).sum(1).sort(stable=True)
+    n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
+    near = kept.take(order[nearest[:n]], device)
+    x = near.x[:, : len(model._inputs.sources)]
+    return near._replace(x=encoded.mark(encoded.hide(x, ~observed), ~observed))
 
 
 def _predict_by_fold(
     model: PredictingEstimator, x: Tensor, weights: Tensor
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions, (folds + 1, rows, out), and their variance, (rows, out).
+) -> np.ndarray:
+    """Return predictions, (folds + 1, rows, out).
 
-    By the networks that did not learn the rows of each fold; the last, and the
-    variance, are of all networks.
+    By the networks that did not learn the rows of each fold; the last, by all.
     """
 
     def of_block(block: Tensor, draws: int) -> Tensor:
         networks = model._networks_of(block, draws)
-        means = torch.stack([average(each, networks) for each in weights])
-        variance = average(weights[-1], (networks - means[-1]).square())
-        return torch.cat((means, variance[None]))
+        return torch.stack([average(each, networks) for each in weights])
 
-    found = model._map_rows(x, of_block, _COMPARED_DRAWS).numpy()
-    return found[:-1], found[-1]
+    return model._map_rows(x, of_block, _COMPARED_DRAWS).numpy()
 
 
 def _of_own_fold(by_fold: np.ndarray, kept: Calibration) -> np.ndarray:

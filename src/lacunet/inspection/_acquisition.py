@@ -72,9 +72,8 @@ def acquisition_values(
     by chance is subtracted.
 
     Indicators of missing values stay as they are when a cell is filled: its value is
-    what the number or category tells, not what its being known tells. So no cell is
-    worth more than the present uncertainty of the row, up to the error of draws and of
-    predictions by expectation.
+    what the number or category tells, not what its being known tells. For classes no
+    cell is worth more than the present entropy of the row.
 
     Parameters
     ----------
@@ -387,7 +386,9 @@ class Completions:
 
         if self.is_classes:
             after = mean(_entropy(predicted)[:, None])[:, 0]
-            return np.reshape(_entropy(mean(predicted)) - after, missing.shape)
+            before = _entropy(mean(predicted))
+            values = np.reshape(before - after, missing.shape)
+            return values * self._certainty(x, before.reshape(missing.shape))
         variances = mean((predicted - mean(predicted)[cell]) ** 2)
         return np.reshape(variances.sum(1), missing.shape)
 
@@ -409,7 +410,18 @@ class Completions:
         if self.is_classes:
             whole = _entropy(predicted.mean(0)) - _entropy(predicted).mean(0)
         only = missing & (missing.sum(1) == 1)[:, None]
-        return np.where(only, whole[:, None], values)
+        values = np.where(only, whole[:, None], values)
+        if self.is_classes:
+            values *= self._certainty(x, _entropy(predicted.mean(0))[:, None])
+        return values
+
+    def _certainty(self, x: Tensor, entropy: np.ndarray) -> np.ndarray:
+        """Return the entropy of predictions in units of that of means over draws.
+
+        At most 1. A prediction may be the surer one, and can't lose more than it has.
+        """
+        present = _entropy(self.encoded.predict(x))[:, None]
+        return np.asarray(np.minimum(present / np.maximum(entropy, _TINY), 1.0))
 
     def _reduction(self, groups: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return by how much groups (n, rows, groups) reduce the uncertainty.
