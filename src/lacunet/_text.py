@@ -70,6 +70,17 @@ def show_p(p: float, relation: str = "=") -> str:
     return "p < 0.001" if p < 0.0005 else f"p {relation} {p:.3f}"
 
 
+def show_number(value: float, digits: int = 4) -> str:
+    """Return a number in a few digits that count; a large one with all before the mark.
+
+    Examples
+    --------
+    >>> show_number(0.0123456), show_number(73755.2), show_number(-5.0)
+    ('0.01235', '73,755', '-5')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+
+
 def show_seconds(seconds: float) -> str:
     """Return a time in the unit that suits it.
 

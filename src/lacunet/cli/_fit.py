@@ -253,6 +253,12 @@ def _fit_in_memory(
         notices = file.list_notices()
     _print_columns(terminal, facts.columns)
     terminal.note(*notices)
+    n_bounded = next(c.n_censored for c in facts.columns if c.name == target)
+    if n_bounded and parts.task == "regression":
+        terminal.warn(
+            f"{show_count(n_bounded, 'target')} known by a bound alone: these rows are "
+            f"left out, so that predictions are biased away from the bound."
+        )
     _print_target(terminal, target, parts.task, parts.y, len(parts.X_unlabelled))
     estimator = options.make_estimator(
         parts.task, parameters, random_state=seed, verbose=int(not terminal.quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lacunet._output import STANDARD
-from lacunet._text import list_names, show_count
+from lacunet._text import list_names, show_count, show_number
 from lacunet.cli import _options as options
 from lacunet.cli._options import PATH, option
 from lacunet.cli._terminal import Terminal
@@ -190,11 +190,8 @@ def _report_sensitivity(
             (
                 str(each.name),
                 str(each.n_missing),
-                f"{each.observed:.4g}",
-                *(
-                    f"{x.estimate:.4g} ({x.low:.4g} to {x.high:.4g})"
-                    for x in each.pooled
-                ),
+                show_number(each.observed),
+                *(pooled.show() for pooled in each.pooled),
             )
             for each in found
         ]

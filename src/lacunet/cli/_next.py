@@ -1,12 +1,13 @@
 """``lacunet next``: which missing values of each row to measure next."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click import IntRange
 
-from lacunet._text import list_names, shorten, show_count
+from lacunet._text import list_names, shorten, show_count, show_number
 from lacunet.cli import _options as options
 from lacunet.cli._options import option
 from lacunet.cli._terminal import Terminal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _BLOCK = 256  # rows at a time
 _SHOWN = 3  # rows with missing values that are printed
 _MAX_COLUMNS = 10  # of each
+_show = partial(show_number, digits=3)
 
 
 @options.command("Show which missing values to measure next.")
@@ -99,7 +101,14 @@ def next(
         advance = terminal.count_rows("ranked", "")
         is_empty = np.array([each in schema.empty for each in schema.names])
         unseen = np.zeros(len(schema.names), dtype=bool)
-        for block in file.blocks(_BLOCK, schema=schema):
+        n_bounded = 0
+        blocks = file.blocks(_BLOCK, schema=schema)
+        for block, ends in zip(
+            blocks, file.bounds(_BLOCK, schema=schema), strict=False
+        ):
+            if ends:
+                known_by_bound = ends["lower"].notna() | ends["upper"].notna()
+                n_bounded += int(known_by_bound.to_numpy().sum())
             x = drawn.encoded.encode(block)
             unknown = ~drawn.encoded.observed(x).cpu().numpy()
             missing = unknown & block.isna().to_numpy() & ~is_empty
@@ -113,6 +122,9 @@ def next(
             rankings.append(ranking.assign(row=ranking["row"] + n_rows))
             n_rows += len(block)
             advance(len(block))
+    if n_bounded:
+        cells = show_count(n_bounded, "value")
+        terminal.note(f"{cells} known by a bound alone: not used here, as if missing.")
     if unseen.any():
         names = list_names(np.array(schema.names)[unseen].tolist())
         terminal.note(
@@ -153,6 +165,8 @@ def next(
             meaning = f"of the class: 0 if certain, {most} if all are equally likely"
         terminal.print(f"{measure.capitalize()} {meaning}.\n")
         _print_ranking(terminal, of_columns.reset_index(), measure)
+        per_cost = " per cost" if prices is not None else ""
+        terminal.print(f"By the reduction in all rows together{per_cost}.")
     for row, plan in plans.items():
         terminal.print(f"\nRow {row}:")
         _print_ranking(terminal, found[found["row"] == row], measure)
@@ -252,8 +266,3 @@ def _print_ranking(terminal: Terminal, frame: "pd.DataFrame", measure: str) -> N
         shown[">cost"] = frame["cost"].map("{:g}".format)
     rows = list(zip(*shown.values(), strict=True))
     terminal.print_table(list(shown), rows, max_rows=_MAX_COLUMNS)
-
-
-def _show(value: float) -> str:
-    """Return an entropy or a standard deviation in a few digits."""
-    return f"{value:.2f}" if value < 10 else f"{value:,.3g}"

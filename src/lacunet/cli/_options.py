@@ -290,6 +290,10 @@ FLAGS: Mapping[str, tuple[Any, str]] = {
         ("auto", "expectation", "sample"),
         "Predict from the expected first layer, or from draws of what is missing.",
     ),
+    "--calibration": (
+        ("yes", "no"),
+        "Keep up to 1,000 encoded training rows in the model, for intervals.",
+    ),
     "--class-weight": (("balanced",), "Weight classes inversely to their frequency."),
     "--device": (("cpu", "cuda", "mps", "auto"), "Device to train on."),
 }
@@ -312,6 +316,8 @@ def make_estimator(task: str, parameters: Mapping[str, Any], **fixed: Any) -> An
         raise click.UsageError(msg)
     if "indicator" in rest:
         rest["indicator"] = {"yes": True, "no": False}.get(rest["indicator"], "auto")
+    if "calibration" in rest:
+        rest["calibration"] = rest["calibration"] == "yes"
     if task == "regression" and "class_weight" in rest:
         msg = "Got --class-weight for a regression, but there are no classes."
         raise click.UsageError(msg)

@@ -190,7 +190,10 @@ def _predict_interval(
     if not hasattr(model, "classes_"):
         ends = inspection.prediction_interval(model, rows, coverage, **bounds)
         for name, numbers in ends._asdict().items():
-            frame[name] = [float(f"{number:.7g}") for number in numbers]
+            columns = numbers.reshape(len(numbers), -1).T
+            for output, column in enumerate(columns):
+                title = name if numbers.ndim == 1 else f"{name}_{output}"
+                frame[title] = tables.round_numbers(column)
         return frame
     inside = inspection.prediction_set(model, rows, coverage, **bounds)
     frame["set"] = ["|".join(map(str, model.classes_[each])) for each in inside]

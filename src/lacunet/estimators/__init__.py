@@ -22,6 +22,7 @@ from lacunet.estimators._encoding import TargetScale as TargetScale
 from lacunet.estimators._fit import make_plan as make_plan
 from lacunet.estimators._fit import undisturbed as undisturbed
 from lacunet.estimators._imputer import LacunetImputer
+from lacunet.estimators._predicting import OF_PIPELINES as OF_PIPELINES
 from lacunet.estimators._predicting import EncodedModel as EncodedModel
 from lacunet.estimators._rbf import LacunetRBFClassifier
 from lacunet.estimators._regressor import LacunetRegressor

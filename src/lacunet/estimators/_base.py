@@ -173,8 +173,10 @@ class DensityEstimator(CheckedEstimator):
         """Fill missing values ``n`` times with draws from their conditional density.
 
         All tables are drawn with the same parameters, without the uncertainty of the
-        parameters themselves: for multiple imputation, with intervals that cover, use
-        :class:`lacunet.LacunetImputer`.
+        parameters themselves, and numbers as the density has them: they may lie outside
+        the range of training, and need not be whole where all of a column are. For
+        multiple imputation, with intervals that cover, and for draws of the kind of
+        their column use :class:`lacunet.LacunetImputer`.
 
         Parameters
         ----------

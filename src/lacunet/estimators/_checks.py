@@ -18,6 +18,7 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from lacunet._text import list_names
 from lacunet.density import IncompleteGaussianMixture
 from lacunet.estimators._columns import as_table
 from lacunet.estimators._encoding import METHODS, Bounds
@@ -268,10 +269,10 @@ def read_bounds(
         if given is None:
             ends.append(np.full(table.shape, np.nan))
             continue
-        frame = given if type(given) is np.ndarray else as_table(given)
-        if not isinstance(frame, np.ndarray):  # columns are found by name
-            frame = as_table(read_table(estimator, given, reset=False))
-        cells = frame if isinstance(frame, np.ndarray) else frame.to_numpy()
+        is_frame = hasattr(given, "columns") or hasattr(given, "column_names")
+        cells = _bounds_by_name(estimator, given, name) if is_frame else given
+        if type(cells) is not np.ndarray:
+            cells = np.array(cells, dtype=object)
         if cells.dtype.kind == "O":
             observed = find_observed(cells.ravel()).reshape(cells.shape)
             cells = np.where(observed, cells, np.nan)
@@ -291,6 +292,21 @@ def read_bounds(
             raise ValueError(msg)
         ends.append(np.where(end == none, np.nan, end))
     return Bounds(*ends)
+
+
+def _bounds_by_name(estimator: BaseEstimator, given: Any, name: str) -> np.ndarray:
+    """Return a frame of bounds as an array; columns that it lacks have none."""
+    frame: Any = as_table(given)
+    names = [*getattr(estimator, "feature_names_in_", frame.columns)]
+    if unknown := [each for each in frame.columns if each not in names]:
+        msg = (
+            f"Got {name} with the columns {list_names(unknown)}, but expected those of "
+            f"X: {list_names(names)}."
+        )
+        raise ValueError(msg)
+    absent = [nw.lit(None).alias(each) for each in names if each not in frame.columns]
+    cells: np.ndarray = frame.with_columns(*absent).select(*names).to_numpy()
+    return cells
 
 
 # --- weights and targets

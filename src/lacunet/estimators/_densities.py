@@ -192,9 +192,7 @@ def fill_bounded(
             if logarithm:
                 with np.errstate(divide="ignore"):
                     some = [np.log(x) for x in some]
-            normal = IncompleteGaussianMixture(
-                tol=1e-5, reg_covar=1e-9, random_state=0
-            )
+            normal = IncompleteGaussianMixture(tol=1e-5, reg_covar=1e-9, random_state=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it has measured what there is
                 x, below, above = (each[:, None] for each in some)

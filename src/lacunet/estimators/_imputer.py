@@ -119,7 +119,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     What is filled in looks like what was observed: numbers and dates stay inside the
     range of training, and a column whose observed values are all whole numbers (0 and
-    1, counts, years) gets whole numbers. That costs a little in squared error, for
+    1, counts, years) or days gets whole ones. That costs a little in squared error, for
     which 0.4 is the better guess of a 0 or 1, and gains in absolute error.
 
     Draws (``sample_imputations``) are of the kind of their column too, but are not
@@ -252,7 +252,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         encoded = encoder.fit_transform(table, bounds)
         self._inputs = InputEncoder(encoder, np.empty(0), smooth=False)
         numbers = encoder.numbers_of(table)
-        self.limits_ = _find_limits(encoder, numbers)
+        self.limits_ = _find_limits(numbers)
         self.deviations_ = _find_deviations(numbers)
         self._find_shift()
         missing = np.isnan(encoded[:, encoder.starts])
@@ -714,8 +714,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         # The first is full, or of factors where there are too many columns.
         alike = candidates[0].covariance_type
         candidates = [each for each in candidates if each.covariance_type == alike]
-        if hidden.has_bounds and mappable:  # quantiles go on beyond a detection limit
-            candidates = [each for each in candidates if each.quantiles]
+        if hidden.has_bounds:  # quantiles go on beyond a detection limit
+            candidates = [c for c in candidates if c.quantiles] or candidates
         if not len(hidden.values):  # there is one column: its own quantiles are at hand
             return ([c for c in candidates if c.quantiles] or candidates)[0]
         generator = torch_generator(random_state)
@@ -918,13 +918,12 @@ def _find_deviations(numbers: np.ndarray) -> np.ndarray:
     return np.asarray(unit * np.sqrt(np.nansum(squares, axis=0) / counts))
 
 
-def _find_limits(encoder: TableEncoder, numbers: np.ndarray) -> Limits:
+def _find_limits(numbers: np.ndarray) -> Limits:
     """Measure the numbers of the training table, in their own units."""
     # NaN in columns without a value, which are never filled.
     low, high = (np.nan_to_num(end.reduce(numbers)) for end in (np.fmin, np.fmax))
     whole = (np.isnan(numbers) | (numbers == numbers.round())).all(0)
-    kinds = [encoder.columns[i].kind for i in encoder.sources[: encoder.n_numeric]]
-    return Limits(low, high, whole & (np.array(kinds) == "number"))
+    return Limits(low, high, whole)
 
 
 def _ranked_probability_score(draws: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -22,6 +22,10 @@ _FEW_ROWS = 16
 # Of the rows that are kept with a model, to calibrate intervals and sets on.
 _MOST_CALIBRATION_ROWS = 1_000
 _PREFIX = "calibration."  # of their tensors in a saved model
+OF_PIPELINES = (
+    "Of a pipeline take its last step, and rows as that gets them; of a search "
+    "best_estimator_."
+)
 OBSERVED, BOUNDED = 1, 2  # states of a cell, beside 0 where nothing is known
 
 
@@ -240,7 +244,7 @@ class EncodedModel:
         if not isinstance(model, PredictingEstimator):
             msg = (
                 f"Got a {type(model).__name__}, but expected a fitted classifier or "
-                f"regressor of lacunet."
+                f"regressor of lacunet. {OF_PIPELINES}"
             )
             raise TypeError(msg)
         check_is_fitted(model)
@@ -256,6 +260,11 @@ class EncodedModel:
         self._hidden_with = self.sources.clone()  # also the indicators of bounds
         self.sources[table.width :] = -1
         self._starts = torch.as_tensor(table.starts)
+
+    @property
+    def n_calibration(self) -> int:
+        """Number of calibration rows that are kept with the model."""
+        return len(self.model._check_calibration().x)
 
     def encode(self, X: Any, lower: Any = None, upper: Any = None) -> Tensor:
         """Encode a table, with the checks and notices of a prediction.

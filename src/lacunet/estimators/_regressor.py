@@ -351,6 +351,9 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
     ) -> VarianceParts:
         """Return why targets may not be what is predicted, as variances that sum up.
 
+        They are calibrated as :meth:`predict_quantiles` is, each combination of missing
+        values by itself.
+
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
@@ -397,9 +400,11 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         """Predict quantiles of the targets of each row, given what it lacks.
 
         A new row's target is below its quantile at 0.95 with a probability of 0.95,
-        whichever values are missing, as long as rows are like those of training and
-        values are missing at random: quantiles are calibrated on rows that the model
-        keeps, after the same values were hidden in these.
+        whichever values are missing, as long as rows are like those of training:
+        quantiles are calibrated on the rows that the model keeps which lack just the
+        same, if there are 250. Else on more of them, after the same values were hidden
+        in these; then values have to be missing completely at random, or on account of
+        what errors do not depend on.
 
         Parameters
         ----------
@@ -409,17 +414,20 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
             Levels between 0 and 1. One so near to 0 or 1 that there are too few
             calibration rows for it is infinite, with a warning.
         lower, upper : array-like or frame of the shape of ``X``, default=None
-            Bounds of missing numbers, as in ``fit``. Predictions use them; how far
-            these may be from targets is taken from rows that lack the value.
+            Bounds of missing numbers, as in ``fit``. Predictions use them. How far
+            these may be from targets is known from rows with bounds of the same
+            columns, if 50 are kept, else from rows that lack the value.
 
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles) or (n_samples, n_outputs, n_quantiles)
         """
-        probabilities = [float(each) for each in np.ravel(quantiles)]
-        if not probabilities or not all(0.0 < each < 1.0 for each in probabilities):
+        given = np.ravel(quantiles)
+        fine = given.size and given.dtype.kind in "fiu"
+        if not fine or not ((given > 0.0) & (given < 1.0)).all():
             msg = f"Got quantiles={quantiles!r}, but expected some between 0 and 1."
             raise ValueError(msg)
+        probabilities = given.astype(np.float64).tolist()
         found = find_quantiles(self, self._read(X, lower, upper)[1], probabilities)
         found[:, self._scale.std == 0] = 0.0  # of a constant target, not infinite
         return self._flatten(self._finish(found.swapaxes(1, 2)).swapaxes(1, 2))

@@ -27,7 +27,7 @@ from lacunet.estimators._predicting import (
 )
 from lacunet.exceptions import LacunetError, warn_user
 
-# Calibration rows that have exactly the pattern of missing values: from so many on these
+# Calibration rows with exactly the pattern of missing values: from so many on these
 # alone, whatever makes values missing; from fewer on if some are known by bounds, which
 # other rows lack. Else those that lack nothing beyond the pattern, but at least so
 # many, with those that lack least beyond it.
@@ -181,7 +181,7 @@ class _Squares:
         return found
 
     def of_others(self) -> np.ndarray:
-        """Return it for each row from all others, (rows, out): it is as for new rows."""
+        """Return it for each row from the others, (rows, out), as it is of new rows."""
         found = [
             self._smooth(output, own, others=True)
             for output, own in enumerate(self._predicted.T)
@@ -193,8 +193,7 @@ class _Squares:
     ) -> np.ndarray:
         seen = np.flatnonzero(~np.isnan(self._squares[:, output]))
         own, squares, less = (
-            each[seen, output]
-            for each in (self._predicted, self._squares, self._less)
+            each[seen, output] for each in (self._predicted, self._squares, self._less)
         )
         ordered, n = np.sort(own), len(own)
         # Equal predictions have one rank, in their middle.
@@ -238,17 +237,13 @@ def find_quantiles(
                 quantiles[rows[places], output] = _pick(centres + errors, probabilities)
     if np.isinf(quantiles).any():
         most = max(probabilities, key=lambda probability: abs(probability - 0.5))
-        warn_of_few(len(kept.x), f"a quantile of {most:.6g}: it is infinite")
+        msg = (
+            f"Got {len(kept.x)} calibration rows, too few for a quantile of "
+            f"{most:.6g}: it is infinite. Ask for a smaller coverage, or fit to more "
+            f"rows."
+        )
+        warn_user(msg)
     return quantiles
-
-
-def warn_of_few(n_rows: int, what: str) -> None:
-    """Warn of too few calibration rows."""
-    msg = (
-        f"Got {n_rows} calibration rows, too few for {what}. Ask for a smaller "
-        f"coverage, or fit to more rows."
-    )
-    warn_user(msg)
 
 
 def _pick(values: np.ndarray, probabilities: Sequence[float]) -> np.ndarray:

@@ -17,6 +17,7 @@ from sklearn.metrics import confusion_matrix
 
 from lacunet._versions import find_versions
 from lacunet.baselines import METHODS
+from lacunet.estimators import EncodedModel
 from lacunet.evaluation._findings import Finding, describe_hold_out
 from lacunet.evaluation._scores import (
     METRICS,
@@ -768,6 +769,8 @@ def find_coverage(
     Nothing if there are too few calibration rows.
     """
     try:
+        if EncodedModel(model).n_calibration * (1 - COVERAGE) < 1:
+            return ()
         if is_classifier(model):
             inside = prediction_set(model, X, COVERAGE, **bounds)
             covered, widths = inside[np.arange(len(y)), y], inside.sum(1)

@@ -386,9 +386,9 @@ class Completions:
 
         if self.is_classes:
             after = mean(_entropy(predicted)[:, None])[:, 0]
-            before = _entropy(mean(predicted))
-            values = np.reshape(before - after, missing.shape)
-            return values * self._certainty(x, before.reshape(missing.shape))
+            before = _entropy(mean(predicted)).reshape(missing.shape)
+            values = before - after.reshape(missing.shape)
+            return np.asarray(values * self._certainty(x, before))
         variances = mean((predicted - mean(predicted)[cell]) ** 2)
         return np.reshape(variances.sum(1), missing.shape)
 

@@ -1,14 +1,17 @@
 """How sure a prediction is, given what is missing in its row."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lacunet.estimators import (
+    OF_PIPELINES,
     EncodedModel,
     LacunetRegressor,
     find_p_values,
 )
+from lacunet.exceptions import warn_user
 
 
 class Interval(NamedTuple):
@@ -32,9 +35,10 @@ def prediction_interval(
     keeps, after the same values were hidden in these (conformal prediction by missing
     data augmentation). So they are wider for rows that lack what matters.
 
-    The promise is one for rows like those of training, and for values that are missing
-    whatever the target is, given the other values of the row. It holds in the mean over
-    rows with the same values missing, not for each row by itself.
+    The promise is one for rows like those of training, in the mean over those with the
+    same values missing, not for each row by itself. If 250 calibration rows lack just
+    the same, it holds whatever makes values missing; else for values that are missing
+    completely at random, or on account of what errors do not depend on.
 
     Parameters
     ----------
@@ -45,8 +49,8 @@ def prediction_interval(
     coverage : float, default=0.9
         Probability that the target is inside, as often below as above.
     lower, upper : array-like or frame of the shape of ``X``, default=None
-        Bounds of missing numbers, as in ``fit``. Intervals of such rows are rather too
-        wide: calibration rows lack the value.
+        Bounds of missing numbers, as in ``fit``. Where fewer than 50 calibration rows
+        have bounds of the same columns, intervals are as wide as if nothing were known.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def prediction_interval(
     if not isinstance(model, LacunetRegressor):
         msg = (
             f"Got a {type(model).__name__}, but expected a LacunetRegressor. For a "
-            f"classifier there is prediction_set."
+            f"classifier there is prediction_set. {OF_PIPELINES}"
         )
         raise TypeError(msg)
     rest = 0.5 * (1.0 - _check_coverage(coverage))
@@ -128,12 +132,20 @@ def prediction_set(
         raise TypeError(msg)
     rest = 1.0 - _check_coverage(coverage)
     # Rounded: 1 - 0.9 is not quite a tenth.
-    x = encoded.encode(X, lower, upper)
-    return np.asarray(find_p_values(model, x) > round(rest, 12))
+    p_values = find_p_values(model, encoded.encode(X, lower, upper))
+    inside = p_values > round(rest, 12)
+    if inside.size and rest * (1 + encoded.n_calibration) < 1:
+        msg = (
+            f"Got {encoded.n_calibration} calibration rows, too few for "
+            f"coverage={coverage}: each set has all classes. Ask for a smaller "
+            f"coverage, or fit to more rows."
+        )
+        warn_user(msg)
+    return np.asarray(inside)
 
 
 def _check_coverage(coverage: float) -> float:
-    if not 0.0 < coverage < 1.0:
+    if not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
         msg = (
             f"Got coverage={coverage!r}, but expected a number between 0 and 1, such "
             f"as 0.9."

@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lacunet._text import show_number
 from lacunet._validation import check_positive_int
 from lacunet.estimators import LacunetImputer, read_table
 
@@ -50,6 +51,11 @@ class Pooled:
     variance_increase: Any
     n_tables: int
     confidence: float
+
+    def show(self) -> str:
+        """Return a single estimate and its interval as text."""
+        ends = f"{show_number(self.low)} to {show_number(self.high)}"
+        return f"{show_number(self.estimate)} ({ends})"
 
     def __repr__(self) -> str:
         """Return a table with a line for each estimate.
@@ -191,6 +197,9 @@ class ColumnSensitivity:
         By how many standard deviations what is missing is higher than expected.
     pooled : tuple of Pooled
         The mean of the completed column with each shift, and its interval.
+    n_bounded : int
+        Number of its missing values that are known by a bound. The observed mean is
+        without them, so that it may differ from that of all without any shift.
     """
 
     name: str | int
@@ -198,6 +207,7 @@ class ColumnSensitivity:
     observed: float
     shifts: tuple[float, ...]
     pooled: tuple[Pooled, ...]
+    n_bounded: int = 0
 
     @property
     def outside(self) -> tuple[float, ...]:
@@ -210,7 +220,10 @@ class ColumnSensitivity:
 
     def describe(self) -> str:
         """Return in words where the observed mean leaves the interval."""
-        mean = f"The mean of the observed values, {self.observed:.4g}, is"
+        without = f" (without {self.n_bounded:,} known by a bound)"
+        without = without if self.n_bounded else ""
+        mean = f"The mean of the observed values{without}, "
+        mean += f"{show_number(self.observed)}, is"
         level = f"{100 * self.pooled[0].confidence:.4g}% interval of the mean of all"
         ends = [
             f"{min(side, key=abs):+g}"
@@ -293,6 +306,7 @@ def sensitivity(
     encoder = model._inputs.table
     before = encoder.numbers_of(X)
     missing = np.isnan(before)
+    n_cells = missing.sum(0)
     bounds = model._place_bounds(X, lower, upper)
     if bounds is not None:
         missing &= np.isnan(bounds).all(0)
@@ -332,6 +346,7 @@ def sensitivity(
                 float(column[~np.isnan(column)].mean()),
                 tuple(steps.tolist()),
                 tuple(pooled),
+                int(n_cells[place] - missing[:, place].sum()),
             )
         )
     return found

@@ -145,16 +145,17 @@ def write_beside(axes: Any, text: str, x: float, y: float) -> None:
     axes.annotate(text, (x, y), fontsize=8, color=INK, **beside)
 
 
-def list_names(axes: Any, names: Sequence[str]) -> None:
+def list_names(axes: Any, names: Sequence[str], most: int = 24) -> None:
     """Name the lines, from top to bottom."""
-    axes.set_yticks(range(len(names)), [cut(each) for each in names], fontsize=8.5)
+    cuts = [cut(each, most) for each in names]
+    axes.set_yticks(range(len(names)), cuts, fontsize=8.5)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
-def finish_lines(axes: Any, names: Sequence[str], label: str) -> None:
+def finish_lines(axes: Any, names: Sequence[str], label: str, most: int = 24) -> None:
     """Name the lines and the scale below them."""
-    list_names(axes, names)
+    list_names(axes, names, most)
     axes.locator_params(axis="x", nbins=6)  # numbers of many digits need room
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y", visible=False)

@@ -93,7 +93,8 @@ def draw_contributions(found: "Explanation") -> str:
     lines = found.list_largest(_MOST_BARS)
     steps = np.array([contribution for _, _, contribution, _ in lines])
     ends = found.base + np.concatenate([[0.0], steps.cumsum()])
-    names = ["base", *(f"{n} = {v}" if v else n for n, v, *_ in lines), "prediction"]
+    cells = [f"{draw.cut(n)} = {draw.cut(v, 14)}" if v else n for n, v, *_ in lines]
+    names = ["base", *cells, "prediction"]
     room = float(ends.max() - ends.min()) or 1.0
     with draw.drawing(draw.WIDTH, 0.8 + _ROW * len(names)) as figure:
         axes = figure.add_subplot()
@@ -114,5 +115,5 @@ def draw_contributions(found: "Explanation") -> str:
             axes.plot(value, y, "o", color=draw.INK, ms=5)
             draw.write_beside(axes, found.show(value), value + 0.012 * room, y)
         axes.set_xlim(ends.min() - 0.04 * room, ends.max() + 0.22 * room)
-        draw.finish_lines(axes, names, found.subject)
+        draw.finish_lines(axes, names, found.subject, max(map(len, names)))
         return draw.to_svg(figure, "contributions", "What each value adds")

@@ -106,7 +106,7 @@ def _make_context(
         "importance_drawing": draw_importance(columns[:_MOST_BARS], found),
         "learning_drawing": draw_learning(found),
         "missing_drawing": draw_missing(found) if len(found.by_missing) > 1 else "",
-        "coverage_drawings": draw_coverage(found) if found.coverage else [],
+        "coverage_drawings": draw_coverage(found) if len(found.coverage) > 1 else [],
     }
     if table is not None:
         context["table_columns"] = [

@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lacunet._text import show_number
 from lacunet.report import _drawing as draw
 from lacunet.report._page import write_page
 
@@ -66,11 +67,11 @@ def make_context(columns: "Sequence[ColumnSensitivity]", title: str) -> dict[str
         [
             str(column.name),
             f"{column.n_missing:,}",
-            f"{column.observed:.4g}",
+            show_number(column.observed),
             *(
                 {
-                    "text": f"{each.estimate:.4g}",
-                    "below": f"{each.low:.4g} to {each.high:.4g}",
+                    "text": show_number(each.estimate),
+                    "below": f"{show_number(each.low)} to {show_number(each.high)}",
                     "tone": "worse" if shift in column.outside else "",
                 }
                 for shift, each in zip(column.shifts, column.pooled, strict=True)
@@ -102,10 +103,7 @@ def draw_column(column: "ColumnSensitivity", name: str) -> str:
         axes.fill_between(column.shifts, *ends, color=draw.ACCENT, alpha=0.2, lw=0)
         axes.axhline(column.observed, color=draw.MUTED, lw=1.2, ls="--")
         (line,) = axes.plot(column.shifts, means, color=draw.ACCENT, marker="o")
-        draw.add_tips(
-            line,
-            [f"{x.estimate:.4g} ({x.low:.4g} to {x.high:.4g})" for x in column.pooled],
-        )
+        draw.add_tips(line, [pooled.show() for pooled in column.pooled])
         axes.set_xlabel("shift of missing values, in standard deviations")
         axes.set_ylabel("mean")
         return draw.to_svg(figure, name, f"Mean of {column.name} by the shift")

@@ -23,6 +23,7 @@ from lacunet.tables._writing import (
     write_filled,
     write_rows,
 )
+from lacunet.tables._writing import round_numbers as round_numbers
 
 __all__ = [
     "Change",

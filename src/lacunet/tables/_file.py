@@ -309,7 +309,9 @@ class TableFile:
         found = {}
         for each in censored:
             texts = self.reader.split(batch, each.index)
-            found[each.name] = self.reader.columns[each.index].format.read_bounds(texts)
+            column = self.reader.columns[each.index]
+            whole = column.stats.is_whole
+            found[each.name] = column.format.read_bounds(texts, whole=whole)
         names = [each.name for each in selection]
         none = np.full(len(batch), np.nan)
         return {

@@ -729,10 +729,12 @@ def _as_numbers(array: pa.Array, name: str, first_row: int) -> pa.DoubleArray:
         if pc.any(odd).as_py():
             index = pc.index(odd, True).as_py()
             text = shorten(texts[index].as_py())
+            advice = f'If it means missing, use --missing "{text}".'
+            if PLAIN.find_censored(texts)[index]:
+                advice = "Bounds are read from CSV and Excel: write the table as one."
             msg = (
                 f"Got {text!r} in row {first_row + index} of column "
-                f"{quote_name(name)}, but expected a number. If it means missing, use "
-                f'--missing "{text}".'
+                f"{quote_name(name)}, but expected a number. {advice}"
             )
             raise TableError(msg)
     else:

@@ -193,8 +193,13 @@ class NumberFormat(NamedTuple):
         )
         return np.asarray(pc.fill_null(found, False))
 
-    def read_bounds(self, texts: pa.StringArray) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds, NaN where a text is none."""
+    def read_bounds(
+        self, texts: pa.StringArray, *, whole: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds, NaN where a text is none.
+
+        Of whole numbers ``<5`` is at most 4.
+        """
         found = pc.if_else(self.find_censored(texts), texts, None)
         flat = pc.replace_substring_regex(found, _SPACES, " ")
         side = pc.struct_field(pc.extract_regex(flat, _CENSORED), "side")
@@ -202,6 +207,12 @@ class NumberFormat(NamedTuple):
         values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
         is_upper = pc.fill_null(pc.match_substring_regex(side, "[<≤]"), False)
         below = np.asarray(is_upper)
+        if whole:
+            strict = np.asarray(
+                pc.fill_null(pc.match_substring_regex(side, "^[<>]$"), False)
+            )
+            nearest = np.where(below, np.ceil(values) - 1, np.floor(values) + 1)
+            values = np.where(strict, nearest, values)
         return np.where(below, np.nan, values), np.where(below, values, np.nan)
 
 

@@ -149,13 +149,24 @@ def predict_rows(
     """
     bounds = {} if lower is None else {"lower": lower, "upper": upper}
     if not hasattr(model, "classes_"):
-        rounded = [float(f"{number:.7g}") for number in model.predict(rows, **bounds)]
-        return pd.DataFrame({"prediction": rounded})
+        numbers = np.asarray(model.predict(rows, **bounds))
+        names = ["prediction"]
+        if numbers.ndim == 2:
+            names = [f"prediction_{output}" for output in range(numbers.shape[1])]
+        return pd.DataFrame(
+            round_numbers(numbers.reshape(len(numbers), -1)), None, names
+        )
     probabilities = model.predict_proba(rows, **bounds)
     columns = {"prediction": model.classes_[probabilities.argmax(1)]}
     for name, values in zip(model.classes_, probabilities.T, strict=True):
         columns[f"probability_{name}"] = np.round(values, 6)
     return pd.DataFrame(columns)
+
+
+def round_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers with seven digits."""
+    texts = [float(f"{number:.7g}") for number in numbers.ravel()]
+    return np.array(texts).reshape(numbers.shape)
 
 
 def predict_blocks(
