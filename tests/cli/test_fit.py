@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from own_models import make_table, save_csv
+from safetensors.torch import load_file
 
 from lacunet import LacunetClassifier, LacunetRegressor, load
 from lacunet.cli._options import make_estimator
@@ -312,3 +313,19 @@ def test_columns_of_which_nothing_can_be_learned_are_named_once(call, tmp_path):
     result = call("fit", *arguments)
     assert result.exit_code == 0, result.output
     assert result.stderr.count("'same'") == result.stderr.count("'none'") == 1
+
+
+def test_targets_known_by_a_bound_are_warned_of(call, tmp_path):
+    rng = np.random.RandomState(0)
+    lead = np.exp(rng.randn(60))
+    cells = ["<0.5" if value < 0.5 else f"{value:.3f}" for value in lead]
+    rows = [f"{cell},{value:.2f}" for cell, value in zip(cells, lead, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["lead,x", *rows]) + "\n")
+    given = ("--target", "lead", "--max-epochs", 1, "--n-networks", 1)
+    model = tmp_path / "m"
+    result = call("fit", tmp_path / "t.csv", *given, "--calibration", "no", "-o", model)
+    assert result.exit_code == 0, result.output
+    path = model / "model.safetensors"
+    count = sum(cell == "<0.5" for cell in cells)
+    assert f"{count} targets known by a bound alone" in result.stderr
+    assert not any(name.startswith("calib") for name in load_file(path))

@@ -345,3 +345,21 @@ def test_bounds_in_the_file_are_used(call, tmp_path):
     filled = pd.read_csv(out)
     assert (filled.loc[cells[:, 0] == "<0.6", "a"] <= 0.6).all()
     assert (filled.loc[cells[:, 1] == "> 3", "b"] >= 3).all()
+
+
+def test_several_outputs_have_columns_each(call, tmp_path):
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(rng.randn(120, 2), columns=["a", "b"])
+    model = LacunetRegressor(n_networks=2, max_epochs=2, random_state=0)
+    model.fit(X, X.to_numpy() @ np.eye(2)).save(
+        tmp_path / "m", texts={"table.json": ModelTable("t.csv").to_text()}
+    )
+    X.to_csv(tmp_path / "new.csv", index=False)
+    run = ("predict", tmp_path / "m", tmp_path / "new.csv", "--interval", 0.8)
+    result = call(*run, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(tmp_path / "out.csv")
+    names = [f"{name}_{i}" for name in ("prediction", "low", "high") for i in (0, 1)]
+    assert list(found) == names
+    np.testing.assert_allclose(found.iloc[:, :2], model.predict(X), rtol=1e-5)
+    assert (found["low_1"] < found["high_1"]).all()

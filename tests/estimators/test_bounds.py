@@ -286,3 +286,78 @@ def test_factors_with_bounds_are_trained_in_single_precision():
     model = small.classifier(density=density, train_density=True)
     model.fit(X, y, upper=upper)
     assert np.isfinite(model.predict_proba(X, upper=upper)).all()
+
+
+def test_rows_with_the_same_bounds_know_how_far_predictions_are_off():
+    # What is below its limit varies much: by the rows that have it, not by all others.
+    def make(n, seed):
+        rng = np.random.RandomState(seed)
+        values = np.exp(rng.randn(n, 2))
+        y = np.log(values[:, 0]) + 0.1 * rng.randn(n)
+        upper = np.full(values.shape, NAN)
+        below = values[:, 0] < 0.6
+        upper[below, 0] = 0.6
+        return np.where(np.isnan(upper), values, NAN), upper, y, below
+
+    X, upper, y, below = make(600, 0)
+    model = lacunet.LacunetRegressor(n_networks=5, max_epochs=20, random_state=0)
+    model.fit(X, y, upper=upper)
+    X, upper, y, below = make(1000, 1)
+    low, high = prediction_interval(model, X, 0.9, upper=upper)
+    assert ((low < y) & (y < high))[below].mean() == pytest.approx(0.9, abs=0.07)
+    ends = np.quantile(y[below], [0.05, 0.95])
+    assert (high - low)[below].mean() < 1.5 * (ends[1] - ends[0])
+    predicted, std = model.predict(X, upper=upper, return_std=True)
+    square = np.mean((y - predicted)[below] ** 2)
+    assert np.mean(std[below] ** 2) == pytest.approx(square, rel=0.5)
+
+
+def test_bounds_of_some_columns_are_found_by_name():
+    X, upper, y, _ = censored()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    ends = pd.DataFrame(upper, columns=["a", "b", "c"])
+    imputer = LacunetImputer(random_state=0).fit(frame, upper=ends)
+    some = imputer.transform(frame, upper=ends[["b", "a"]])
+    assert some.equals(imputer.transform(frame, upper=ends))
+    with pytest.raises(ValueError, match=r"upper with the columns 'd', but expected"):
+        imputer.transform(frame, upper=ends[["a"]].rename(columns={"a": "d"}))
+
+
+@pytest.mark.parametrize("upper", [0.5, [0.5, 0.5, 0.5]])
+def test_a_bound_for_no_cell_is_refused(upper):
+    X, *_ = censored()
+    with pytest.raises(ValueError, match=r"Got upper of shape .* each cell of X"):
+        LacunetImputer(random_state=0).fit(X, upper=upper)
+
+
+def test_bounds_leave_the_global_generator_alone():
+    X, upper, *_ = censored()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    LacunetImputer(random_state=0).fit(X, upper=upper)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_a_row_is_filled_alone_as_it_is_among_others():
+    X, upper, *_ = censored(200)
+    imputer = LacunetImputer(random_state=0).fit(X, upper=upper)
+    filled = imputer.transform(X, upper=upper)
+    rows = np.flatnonzero(np.isnan(X).any(1))[:20]
+    for row in rows:
+        here = slice(row, row + 1)
+        alone = imputer.transform(X[here], upper=upper[here])
+        assert alone == pytest.approx(filled[here], rel=1e-4)
+
+
+def test_draws_of_a_skewed_column_go_on_beyond_an_upper_limit():
+    rng = np.random.RandomState(0)
+    z = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 400)
+    values = np.exp(0.8 * z)
+    limit = np.quantile(values[:, 0], 0.8)
+    above = values[:, 0] > limit
+    lower = np.full(values.shape, NAN)
+    lower[above, 0] = limit
+    X = np.where(np.isnan(lower), values, NAN)
+    imputer = LacunetImputer(random_state=0).fit(X, lower=lower)
+    tables = imputer.sample_imputations(X, 5, lower=lower)
+    drawn = np.concatenate([table[above, 0] for table in tables])
+    assert drawn.mean() - limit > 0.6 * (values[above, 0].mean() - limit)

@@ -209,3 +209,12 @@ def test_a_time_limit_leaves_mixtures_out_with_a_warning():
     assert not np.isnan(model.transform(X)).any()
     with pytest.raises(ValueError, match="Got time_limit=-1"):
         LacunetImputer(time_limit=-1).fit(X)
+
+
+def test_whole_days_are_filled_with_whole_days():
+    days = np.datetime64("2024-01-01", "D") + np.arange(60)
+    X = pd.DataFrame({"day": days.astype("M8[us]"), "x": np.arange(60.0)})
+    X.loc[::7, "day"] = None
+    imputer = LacunetImputer(random_state=0).fit(X)
+    for table in (imputer.transform(X), *imputer.sample_imputations(X, 2)):
+        assert (table["day"].dt.normalize() == table["day"]).all()

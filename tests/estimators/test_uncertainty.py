@@ -265,3 +265,88 @@ def test_few_draws_do_not_make_missing_values_certain(model):
     many = model.predict_variances(row).missing
     few = copy.copy(model).set_params(n_samples=1).predict_variances(row).missing
     assert few == pytest.approx(many, rel=0.4)
+
+
+def test_rows_that_lack_a_value_on_account_of_another_are_covered():
+    # Where the first column is large, the second is mostly missing and noise is large:
+    # rows that have it, and from which it would be hidden, are of another kind.
+    def make(n, seed):
+        rng = np.random.RandomState(seed)
+        X = rng.randn(n, 2)
+        large = X[:, 0] > 0.5
+        y = X[:, 1] + np.where(large, 2.0, 0.3) * rng.randn(n)
+        X[rng.rand(n) < np.where(large, 0.9, 0.05), 1] = np.nan
+        return X, y
+
+    X, y = make(1200, 0)
+    model = LacunetRegressor(n_networks=10, max_epochs=6, random_state=0).fit(X, y)
+    assert int(model._calibration.x[:, 1].isnan().sum()) > _uncertainty._ENOUGH_ROWS
+    X, y = make(2000, 1)
+    low, high = model.predict_quantiles(X, [0.05, 0.95]).T
+    lacking = np.isnan(X[:, 1])
+    assert np.mean((low < y) & (y < high), where=lacking) > 0.85
+
+
+@pytest.mark.parametrize("n_networks", [2, 4])
+def test_networks_that_fit_the_training_rows_too_well_know_it(n_networks):
+    rng = np.random.RandomState(0)
+    X, slopes = rng.randn(1100, 30), rng.randn(30)
+    y = X @ slopes
+    model = LacunetRegressor(n_networks=n_networks, max_epochs=60, random_state=0)
+    model.set_params(dropout=0.0, weight_decay=0.0).fit(X[:100], y[:100])
+    X, y = X[100:], y[100:]
+    predicted, std = model.predict(X, return_std=True)
+    assert np.mean((y - predicted) ** 2) < 1.5 * np.mean(std**2)
+    low, high = model.predict_quantiles(X, [0.05, 0.95]).T
+    assert np.mean((low < y) & (y < high)) > 0.83  # of 40 or 80 calibration rows
+
+
+def test_variances_of_missing_values_agree_with_squared_errors():
+    # Gaussians draw a skewed column too widely.
+    def make(n, seed):
+        rng = np.random.RandomState(seed)
+        X = np.exp(rng.randn(n, 2))
+        y = X[:, 0] + 0.1 * rng.randn(n)
+        X[rng.rand(n) < 0.3, 0] = np.nan
+        return X, y
+
+    model = LacunetRegressor(n_networks=10, max_epochs=10, random_state=0)
+    model.set_params(density=IncompleteGaussianMixture(1)).fit(*make(1000, 0))
+    kept = model._calibration
+    missing = kept.x.isnan().any(1)
+    errors = kept.targets - torch.as_tensor(
+        _uncertainty._of_own_fold(
+            _uncertainty._predict_by_fold(model, kept.x, model._network_weights(5)),
+            kept,
+        )
+    )
+    square = float(errors[missing].square().mean()) * float(model._scale.std[0]) ** 2
+    total = model.predict_variances(np.array([[np.nan, 1.0]])).total[0]
+    assert total == pytest.approx(square, rel=0.5)
+
+
+def test_no_error_counts_for_its_own_row():
+    rng = np.random.RandomState(0)
+    predicted, targets = rng.randn(2, 60, 1)
+    before = _uncertainty._Squares(predicted, targets)
+    targets[7] = 100.0
+    after = _uncertainty._Squares(predicted, targets)
+    assert after.of_others()[7] == pytest.approx(before.of_others()[7])
+    assert (np.delete(after.of_others() > before.of_others(), 7)).all()
+    # Of all rows, next to the mean of all where the errors do not depend on it.
+    even = _uncertainty._Squares(predicted, predicted + 3.0)
+    assert even(rng.randn(5, 1)) == pytest.approx(9.0)
+    assert even.of_others() == pytest.approx(9.0)
+
+
+def test_validation_rows_that_were_learned_before_are_no_calibration_rows():
+    X, y = made(100, 18)
+    X_val, y_val = made(60, 19)
+    model = LacunetRegressor(n_networks=2, max_epochs=2, warm_start=True)
+    model.set_params(random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert model._calibration is not None
+    model.fit(X_val, y_val, X_val=X, y_val=y)
+    assert model._calibration is None
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert model._calibration is None

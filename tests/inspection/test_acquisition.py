@@ -350,3 +350,18 @@ def test_the_second_step_is_worth_what_it_tells_beside_the_first():
     assert plan[1].value == pytest.approx(one - both, abs=0.05)
     alone = acquisition_values(model, [[NAN] * 3])[0, second]
     assert plan[1].value > alone + 0.05
+
+
+@pytest.mark.parametrize("hidden", [(0,), (0, 1), (0, 1, 2, 3)])
+def test_no_cell_is_worth_more_than_the_entropy_of_the_row(hidden):
+    rng = np.random.RandomState(0)
+    X = np.exp(rng.randn(300, 4))
+    y = (X[:, 0] * X[:, 1] > 1.0) ^ (rng.rand(300) < 0.05)
+    X[rng.rand(300, 4) < 0.2] = NAN
+    model = LacunetClassifier(n_networks=2, max_epochs=4, random_state=0).fit(X, y)
+    model.set_params(on_unseen_missing="use")
+    rows = X[:40].copy()
+    rows[:, hidden] = NAN
+    entropy = entr(model.predict_proba(rows)).sum(1)
+    values = acquisition_values(model, rows)
+    assert (np.nan_to_num(values) <= entropy[:, None] + 1e-6).all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from lacunet import LacunetClassifier, LacunetImputer, LacunetRegressor
 from lacunet.inspection import prediction_interval, prediction_set
@@ -69,3 +70,27 @@ def test_other_coverages_are_refused(regressor, classifier, rows, coverage):
     ):
         with pytest.raises(ValueError, match="between 0 and 1, such as 0.9"):
             function(model, rows[0], coverage)
+
+
+def test_more_coverage_than_calibration_rows_allow_is_warned_of(rows, classifier):
+    X, _ = rows
+    with pytest.warns(UserWarning, match="too few for coverage=0.9999: each set has"):
+        inside = prediction_set(classifier, X[:3], 0.9999)
+    assert inside.all()
+
+
+@pytest.mark.parametrize("coverage", ["0.9", None])
+def test_coverage_is_a_number(rows, regressor, coverage):
+    with pytest.raises(ValueError, match="Got coverage=.*between 0 and 1"):
+        prediction_interval(regressor, rows[0], coverage)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        regressor.predict_quantiles(rows[0], ["a"])
+
+
+def test_pipelines_are_refused_with_advice(rows, regressor, classifier):
+    for model, ask in (
+        (regressor, prediction_interval),
+        (classifier, prediction_set),
+    ):
+        with pytest.raises(TypeError, match="Of a pipeline take its last step"):
+            ask(make_pipeline(model), rows[0])

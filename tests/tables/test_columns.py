@@ -119,6 +119,14 @@ def test_bounds_are_kept_with_their_column(tmp_path):
     assert "3 values are known by a bound alone" in found.notices[0].text
 
 
+def test_a_whole_number_below_five_is_at_most_four(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n<5,<5\n7,7.5\n8,8\n")
+    with open_table(path) as table:
+        upper = table.read_bounds()["upper"]
+    assert upper.iloc[0].tolist() == [4.0, 5.0]
+
+
 def test_bounds_are_read_beside_the_rows(tmp_path):
     rows = ["x,y", "<0.5,1", "1.5,a", ">2,", "2,<7"]
     path = tmp_path / "t.csv"

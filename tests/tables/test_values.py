@@ -171,6 +171,9 @@ def test_bounds_are_found():
     lower, upper = (np.nan_to_num(end, nan=-1) for end in PLAIN.read_bounds(texts))
     assert lower.tolist() == [-1, 100, -1, 3, -1, -1, -1]
     assert upper.tolist() == [0.5, -1, 7, -1, -1, -1, -1]
+    lower, upper = PLAIN.read_bounds(texts, whole=True)  # <5 is at most 4
+    assert np.nan_to_num(lower, nan=-1).tolist() == [-1, 101, -1, 3, -1, -1, -1]
+    assert np.nan_to_num(upper, nan=-1).tolist() == [0, -1, 7, -1, -1, -1, -1]
     german = NumberFormat(",", ".", after=" mg")
     assert german.read_bounds(pa.array(["<1.234,5 mg"]))[1].tolist() == [1234.5]
     assert NumberFormat(after=" mg").find_censored(
