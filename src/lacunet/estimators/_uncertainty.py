@@ -47,10 +47,9 @@ _BLOCK = 1024
 _SMOOTHING = 0.1
 _MORE_ROWS = 10.0
 _LEAST_NOISE = 0.05
-# To compare squared errors with variances: rows; standard errors of their difference
-# from which on it counts; and what a variance is multiplied by at most.
-_ROWS_TO_COMPARE = 250
-_ERRORS_OF_MEAN = 2.0
+# To compare squared errors with variances: rows, and what a variance is multiplied by at
+# most.
+_ROWS_TO_COMPARE = 500
 _LARGEST = 100.0
 _KNOTS = 65
 _TINY = 1e-12
@@ -88,17 +87,19 @@ class VarianceParts(NamedTuple):
 def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
     """Return the parts of the variance of encoded rows, (rows, outputs), to scale.
 
-    What is missing has the variance of predictions from draws. Where squared errors of
-    calibration rows that lack the same contradict it, it is multiplied to agree.
+    What is missing has the variance of predictions from draws, multiplied to agree with
+    squared errors of calibration rows that lack the same: fully if these are larger,
+    and up to a standard error if they are smaller.
     """
     kept = model._check_calibration()
     weights = model._network_weights(int(kept.n_folds))
-    predicted, networks, missing = _split_variance(model, x, weights[-1])
+    n_draws = max(_DRAWS, int(model.n_samples))
+    predicted, networks, missing = _split_variance(model, x, weights[-1], n_draws)
 
     def measure(near: Calibration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return predictions, targets, and the variance by what is missing."""
         own = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
-        variance = _split_variance(model, near.x, weights[-1])[2]
+        variance = _split_variance(model, near.x, weights[-1], _DRAWS)[2]
         return own, near.targets.numpy(), variance
 
     n_columns = len(model._inputs.table.columns)
@@ -111,27 +112,27 @@ def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
         if not missing[rows].any():
             continue
         if near.x.shape[1] == width < x.shape[1]:  # what is bounded is missing, too
-            missing[rows] = _split_variance(model, x[rows, :width], weights[-1])[2]
+            alone = x[rows, :width]
+            missing[rows] = _split_variance(model, alone, weights[-1], n_draws)[2]
         own, targets, variance = measure(near.take(slice(_ROWS_TO_COMPARE)))
         gaps = np.square(targets - own) - squares(own) - variance
         n = np.maximum((~np.isnan(gaps)).sum(0), 1)
         gap = np.nansum(gaps, 0) / n
         error = np.sqrt(np.nansum(np.square(gaps - gap), 0)) / n
+        gap = np.where(gap > 0, gap, np.minimum(gap + error, 0.0))
         factor = 1.0 + gap / np.maximum(variance.mean(0), _TINY)
-        contradicted = np.abs(gap) > _ERRORS_OF_MEAN * error
-        missing[rows] *= np.where(contradicted, factor.clip(0.0, _LARGEST), 1.0)
+        missing[rows] *= factor.clip(0.0, _LARGEST)
     return VarianceParts(noise, networks, missing)
 
 
 @torch.inference_mode()
 def _split_variance(
-    model: PredictingEstimator, x: Tensor, weights: Tensor
+    model: PredictingEstimator, x: Tensor, weights: Tensor, n_draws: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means over draws, and variances between networks and between draws.
 
     Each (rows, out).
     """
-    n_draws = max(_DRAWS, int(model.n_samples))
     found = np.empty((3, len(x), model.module_.out_features))
     width = len(model._inputs.sources)  # behind which may be bounds
     incomplete = torch.isnan(x[:, :width]).any(1)
