@@ -47,8 +47,7 @@ _BLOCK = 1024
 _SMOOTHING = 0.1
 _MORE_ROWS = 10.0
 _LEAST_NOISE = 0.05
-# To compare squared errors with variances: rows, and what a variance is multiplied by at
-# most.
+# To compare squared errors with variances: rows, and the largest factor of a variance.
 _ROWS_TO_COMPARE = 500
 _LARGEST = 100.0
 _KNOTS = 65
