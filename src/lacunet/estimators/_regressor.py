@@ -402,9 +402,9 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         A new row's target is below its quantile at 0.95 with a probability of 0.95,
         whichever values are missing, as long as rows are like those of training:
         quantiles are calibrated on the rows that the model keeps which lack just the
-        same, if there are 250. Else on more of them, after the same values were hidden
-        in these; then values have to be missing completely at random, or on account of
-        what errors do not depend on.
+        same. Up to 400, they are calibrated on others, too, after the same values were
+        hidden in these; then values have to be missing completely at random, or on
+        account of what errors do not depend on.
 
         Parameters
         ----------

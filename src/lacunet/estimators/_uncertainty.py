@@ -27,13 +27,14 @@ from lacunet.estimators._predicting import (
 )
 from lacunet.exceptions import LacunetError, warn_user
 
-# Calibration rows with exactly the pattern of missing values: from so many on these
-# alone, whatever makes values missing; from fewer on if some are known by bounds, which
-# other rows lack. Else those that lack nothing beyond the pattern, but at least so
-# many, with those that lack least beyond it.
-_ENOUGH_ROWS = 250
-_ENOUGH_BOUNDED = 50
+# Calibration rows for a pattern of missing values: all that lack just the same, and up
+# to so many others that lack nothing beyond it, those first of which least has to be
+# hidden: rows that lack a value may be of another kind than those that have it. At
+# least so many, if need be with those that lack least beyond the pattern. And where
+# some is known by bounds, from so many on only those that lack just the same.
+_ENOUGH_ROWS = 400
 _FEWEST_ROWS = 200
+_FEWEST_BOUNDED = 50
 # Draws of a row that is compared with others, where predictions are means over draws:
 # as many for new rows as for calibration rows, or one of the two were further from the
 # rest, however little. And of a row, to split its variance.
@@ -47,9 +48,7 @@ _BLOCK = 1024
 _SMOOTHING = 0.1
 _MORE_ROWS = 10.0
 _LEAST_NOISE = 0.05
-# To compare squared errors with variances: rows, and the largest factor of a variance.
-_ROWS_TO_COMPARE = 500
-_LARGEST = 100.0
+_LARGEST = 100.0  # factor of a variance by draws
 _KNOTS = 65
 _TINY = 1e-12
 
@@ -113,7 +112,7 @@ def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
         if near.x.shape[1] == width < x.shape[1]:  # what is bounded is missing, too
             alone = x[rows, :width]
             missing[rows] = _split_variance(model, alone, weights[-1], n_draws)[2]
-        own, targets, variance = measure(near.take(slice(_ROWS_TO_COMPARE)))
+        own, targets, variance = measure(near)
         gaps = np.square(targets - own) - squares(own) - variance
         n = np.maximum((~np.isnan(gaps)).sum(0), 1)
         gap = np.nansum(gaps, 0) / n
@@ -302,23 +301,25 @@ def _choose_rows(
     pattern: Tensor,
     device: torch.device,
 ) -> Calibration:
-    """Return calibration rows with a pattern of missing values, in any order.
+    """Return calibration rows with a pattern of missing values, the nearest first.
 
     A value that is known by a bound is another pattern; where few calibration rows
     have it, they lack the value, and their errors are rather too large.
     """
     encoded = EncodedModel(model)
     # Each has others, if it does not have all: errors of few would be in all.
-    seed = zlib.crc32(np.packbits(pattern.numpy() == OBSERVED).tobytes())
+    observed = pattern == OBSERVED
+    seed = zlib.crc32(np.packbits(observed.numpy()).tobytes())
     order = torch.from_numpy(np.random.RandomState(seed).permutation(len(kept.x)))
     known = encoded.find_states(kept.x)[order]
     exact = (known == pattern).all(1)
-    bounded = bool((pattern == BOUNDED).any())
-    if int(exact.sum()) >= (_ENOUGH_BOUNDED if bounded else _ENOUGH_ROWS):
+    if bool((pattern == BOUNDED).any()) and int(exact.sum()) >= _FEWEST_BOUNDED:
         return kept.take(order[exact], device)
-    observed = pattern == OBSERVED
-    n_beyond, nearest = (observed & (known != OBSERVED)).sum(1).sort(stable=True)
-    n = max(_FEWEST_ROWS, int((n_beyond == 0).sum()))
+    beyond = (observed & (known != OBSERVED)).sum(1)
+    hidden = (~observed & (known == OBSERVED)).sum(1)
+    distance, nearest = (beyond * (len(pattern) + 1) + hidden).sort(stable=True)
+    n_exact, n_within = int((distance == 0).sum()), int((beyond == 0).sum())
+    n = max(n_exact, min(n_within, _ENOUGH_ROWS), _FEWEST_ROWS)
     near = kept.take(order[nearest[:n]], device)
     x = near.x[:, : len(model._inputs.sources)]
     return near._replace(x=encoded.mark(encoded.hide(x, ~observed), ~observed))

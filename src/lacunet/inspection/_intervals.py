@@ -36,7 +36,7 @@ def prediction_interval(
     data augmentation). So they are wider for rows that lack what matters.
 
     The promise is one for rows like those of training, in the mean over those with the
-    same values missing, not for each row by itself. If 250 calibration rows lack just
+    same values missing, not for each row by itself. If 400 calibration rows lack just
     the same, it holds whatever makes values missing; else for values that are missing
     completely at random, or on account of what errors do not depend on.
 
