@@ -350,3 +350,19 @@ def test_validation_rows_that_were_learned_before_are_no_calibration_rows():
     assert model._calibration is None
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model._calibration is None
+
+
+def test_an_output_that_is_missing_where_rows_lack_a_value_has_no_end():
+    X, y = made(400, 20, 0.0)
+    X[::2, 0] = np.nan  # the second output is only known where nothing is missing
+    Y = np.column_stack([y, np.where(np.isnan(X[:, 0]), np.nan, y)])
+    model = LacunetRegressor(n_networks=10, max_epochs=2, random_state=0).fit(X, Y)
+    kept = model._calibration
+    lacking = kept.x[:, 0].isnan()
+    model._calibration = kept.take(torch.cat([torch.where(lacking)[0]] * 2))
+    model._calibration.targets[0, 1] = 0.0
+    row = np.array([[np.nan, 0.0, 0.0]])
+    with pytest.warns(UserWarning, match="too few"):
+        ends = model.predict_quantiles(row, [0.1, 0.9])[0]
+    assert np.isfinite(ends[0]).all()
+    assert np.isfinite(model.predict(row, return_std=True)[1]).all()

@@ -192,6 +192,13 @@ class PredictingEstimator(NetworkEstimator):
                 "rows, or further with warm_start to other rows: fit it again."
             )
             raise LacunetError(msg)
+        targets = self._calibration.targets
+        if targets.is_floating_point() and bool(torch.isnan(targets).all(0).any()):
+            msg = (
+                "Got an output without a target in the calibration rows, but expected "
+                "one at least. Fit to more rows, or leave it out."
+            )
+            raise LacunetError(msg)
         return self._calibration
 
     def _tensors(self) -> dict[str, Tensor]:

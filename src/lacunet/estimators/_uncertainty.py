@@ -25,7 +25,7 @@ from lacunet.estimators._predicting import (
     PredictingEstimator,
     average,
 )
-from lacunet.exceptions import LacunetError, warn_user
+from lacunet.exceptions import warn_user
 
 # Calibration rows for a pattern of missing values: all that lack just the same, and up
 # to so many others that lack nothing beyond it, those first of which least has to be
@@ -150,7 +150,10 @@ def _split_variance(
 
 
 class _Squares:
-    """Mean squared error as a function of the prediction, for each output."""
+    """Mean squared error as a function of the prediction, for each output.
+
+    Of an output without a target it is 1, the variance of targets to scale.
+    """
 
     def __init__(
         self, predicted: np.ndarray, targets: np.ndarray, less: np.ndarray | float = 0.0
@@ -162,18 +165,13 @@ class _Squares:
         self._predicted = predicted
         self._squares = np.square(targets - predicted)
         self._less = np.broadcast_to(less, self._squares.shape)
-        if np.isnan(self._squares).all(0).any():
-            msg = (
-                "Got an output without a target in the calibration rows, but "
-                "expected one at least. Fit to more rows, or leave it out."
-            )
-            raise LacunetError(msg)
 
     def __call__(self, predicted: np.ndarray) -> np.ndarray:
         """Return it for new predictions (rows, out), from straight lines."""
         found = np.empty_like(predicted)
         for output, own in enumerate(self._predicted.T):
             known = np.sort(own[~np.isnan(self._squares[:, output])])
+            known = known if len(known) else np.zeros(1)
             knots = known[np.linspace(0, len(known) - 1, _KNOTS).round().astype(int)]
             smooth = self._smooth(output, knots)
             found[:, output] = np.interp(predicted[:, output], knots, smooth)
@@ -195,6 +193,8 @@ class _Squares:
             each[seen, output] for each in (self._predicted, self._squares, self._less)
         )
         ordered, n = np.sort(own), len(own)
+        if not n:
+            return np.ones(len(places))
         # Equal predictions have one rank, in their middle.
         ranks, of_places = (
             (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, "right")) / 2 / n
