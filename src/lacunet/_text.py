@@ -75,10 +75,12 @@ def show_number(value: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> show_number(0.0123456), show_number(73755.2), show_number(-5.0)
-    ('0.01235', '73,755', '-5')
+    >>> show_number(0.0123456), show_number(73755.2), show_number(-5.0), show_number(0)
+    ('0.01235', '73,755', '-5.000', '0')
     """
-    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:#.{digits}g}"
 
 
 def show_seconds(seconds: float) -> str:
