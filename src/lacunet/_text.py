@@ -77,8 +77,10 @@ def show_number(value: float, digits: int = 4) -> str:
     --------
     >>> show_number(0.0123456), show_number(73755.2), show_number(-5.0), show_number(0)
     ('0.01235', '73,755', '-5.000', '0')
+    >>> show_number(999.96)
+    '1,000'
     """
-    if value == 0 or abs(value) >= 10 ** (digits - 1):
+    if value == 0 or float(f"{abs(value):.{digits}g}") >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     return f"{value:#.{digits}g}"
 

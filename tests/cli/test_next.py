@@ -131,7 +131,7 @@ def test_a_table_without_missing_values_needs_nothing(call, folder, tmp_path):
     [
         ("name,cost\nage,1\n", "expected 'column' and 'cost'"),
         ("column,cost\nage,1\ntown,2\n", "costs without 'score'"),
-        ("column,cost\nage,dear\n", "a cost that is no number"),
+        ("column,cost\nage,dear\n", "costs that are no numbers"),
         ("column,cost\nage,1\nage,2\n", "several costs of 'age'"),
         ("column,cost\nage,-1\ntown,1\nscore,1\n", "a cost of -1 for 'age'"),
         ("column,cost\nheight,1\n", "costs of 'height'"),

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import small
 from own_models import make_table, save_csv, save_model
 
 from lacunet import LacunetImputer, LacunetRegressor, load
@@ -68,6 +69,18 @@ def test_classes_have_sets(call, folder, tmp_path):
     expected = prediction_set(load(folder / "m"), rows, 0.8)
     names = {(True, True): "no|yes", (True, False): "no", (False, True): "yes"}
     assert found["set"].tolist() == [names.get(tuple(e), "") for e in expected]
+
+
+def test_bars_in_names_of_classes_are_told_from_those_between(call, tmp_path):
+    X = pd.DataFrame(small.numbers()[0]).add_prefix("x")
+    y = np.array(["a", "b", "a|b"])[np.arange(60) % 3]
+    small.classifier().fit(X, y).save(tmp_path / "m")
+    X.to_csv(tmp_path / "t.csv", index=False)
+    given = ("predict", tmp_path / "m", tmp_path / "t.csv", "--interval", "0.9")
+    result = call(*given, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)["set"]
+    assert r"a|a\|b|b" in set(found)
 
 
 def test_draws_are_averaged(call, folder, tmp_path):

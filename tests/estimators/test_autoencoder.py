@@ -78,7 +78,7 @@ def test_encode_returns_the_narrowest_layer():
     model = autoencoder(hidden_layer_sizes=(8, 3, 8)).fit(X)
     codes = model.encode(X)
     assert codes.shape == (60, 3)
-    _, x = model._read(X)
+    x = model._read(X)[1]
     (view,) = model.module_
     with torch.no_grad():
         expected = view.networks.hidden(x, 1)[0]

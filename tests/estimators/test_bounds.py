@@ -361,3 +361,11 @@ def test_draws_of_a_skewed_column_go_on_beyond_an_upper_limit():
     tables = imputer.sample_imputations(X, 5, lower=lower)
     drawn = np.concatenate([table[above, 0] for table in tables])
     assert drawn.mean() - limit > 0.6 * (values[above, 0].mean() - limit)
+
+
+def test_validation_rows_without_bounds_are_warned_of():
+    X, upper, y, _ = censored()
+    with pytest.warns(UserWarning, match="X_val has none"):
+        small.regressor().fit(
+            X[:60], y[:60], X_val=X[60:], y_val=y[60:], upper=upper[:60]
+        )

@@ -441,7 +441,7 @@ def test_the_networks_of_one_view_are_averaged():
     X, y = numbers()
     density = IncompleteGaussianMixture(2)
     model = classifier(n_networks=3, density=density).fit(X, y)
-    _, x = model._read(X)
+    x = model._read(X)[1]
     with torch.no_grad():
         outputs = model.module_(x)
     assert outputs.shape == (3, 60, 2)

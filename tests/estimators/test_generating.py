@@ -290,3 +290,19 @@ def test_a_model_of_files_gives_arrow(tmp_path):
     assert rows.column_names == [*X.columns]
     assert 0 < rows["town"].null_count < 20
     assert np.isfinite(fitted.score_samples(rows)).all()
+
+
+@pytest.mark.parametrize("levels", [["a", "b", "c"], [1, 2, 3]])
+def test_categories_of_pandas_stay_also_in_few_rows(levels, tmp_path):
+    column = pd.Categorical([levels[0], levels[1]] * 20, categories=levels)
+    table = pd.DataFrame({"level": column, "x": np.arange(40.0)})
+    model = LacunetImputer(density=FULL, random_state=0).fit(table)
+    model.save(tmp_path / "m")
+    for each in (model, lacunet.load(tmp_path / "m")):
+        assert each.sample(1)["level"].dtype == table["level"].dtype
+
+
+def test_names_that_are_no_texts_stay():
+    table = pd.DataFrame(np.random.RandomState(0).randn(40, 2))
+    rows = LacunetImputer(density=FULL, random_state=0).fit(table).sample(2)
+    assert rows.columns.tolist() == [0, 1]

@@ -249,18 +249,6 @@ def test_a_constant_target_has_no_infinite_quantile():
     assert quantiles == pytest.approx(1.0)
 
 
-def test_an_output_without_calibration_targets_is_refused():
-    X, y = made(100, 17)
-    Y = np.column_stack([y, np.full(100, np.nan)])
-    Y[:2, 1] = 0.0, 1.0
-    model = LacunetRegressor(n_networks=2, max_epochs=1, random_state=3).fit(X, Y)
-    kept = model._calibration
-    model._calibration = kept._replace(targets=kept.targets.clone())
-    model._calibration.targets[:, 1] = torch.nan
-    with pytest.raises(LacunetError, match="output without a target"):
-        model.predict_quantiles(X)
-
-
 def test_few_draws_do_not_make_missing_values_certain(model):
     row = np.array([[np.nan, 0.0, 0.0]])
     many = model.predict_variances(row).missing
@@ -366,3 +354,16 @@ def test_an_output_that_is_missing_where_rows_lack_a_value_has_no_end():
         ends = model.predict_quantiles(row, [0.1, 0.9])[0]
     assert np.isfinite(ends[0]).all()
     assert np.isfinite(model.predict(row, return_std=True)[1]).all()
+
+
+@pytest.mark.parametrize("seed", [102, 103])
+def test_few_complete_rows_are_as_sure_as_their_errors(seed):
+    # 175 of 500 are complete; errors of others, less what draws vary, were too small.
+    rng = np.random.default_rng(seed)
+    covariance = [[1, 0.6, 0.3], [0.6, 1, 0.3], [0.3, 0.3, 1]]
+    X = rng.multivariate_normal([0, 0, 0], covariance, size=2500)
+    y = 2 * X[:, 0] - X[:, 1] + rng.normal(0, 0.3, 2500)
+    model = LacunetRegressor(n_networks=4, max_epochs=25, random_state=0)
+    model.fit(np.where(rng.random((500, 3)) < 0.3, np.nan, X[:500]), y[:500])
+    predicted, std = model.predict(X[500:], return_std=True)
+    assert 0.5 < np.square((y[500:] - predicted) / std).mean() < 1.5

@@ -13,6 +13,7 @@ from lacunet.functional import (
     FactorComponents,
     FullComponents,
     MixedComponents,
+    _bounds,
     affine_moments,
     condition,
     expected_rbf,
@@ -60,6 +61,7 @@ def bounds_of(x: Tensor, ends: dict[tuple[int, int], tuple[float, float]]):
         (0.5, INF),
         (-0.3, 2.0),
         (-INF, -12.0),
+        (-INF, 0.2 - 8 * math.sqrt(1.7)),  # where the two formulas meet
         (40.0, 41.0),
         (-3.0, -2.9),
         (2.0, 2.0001),
@@ -96,6 +98,25 @@ def test_truncated_moments_match_quadrature(lower, upper):
 def test_truncated_moments_without_bounds_are_those_of_the_normal():
     found = truncated_moments(*double(0.3, 2.0, -INF, INF))
     assert [float(each) for each in found] == [0.0, 0.3, 2.0]
+
+
+def test_eight_standard_deviations_are_no_gap():
+    found = truncated_moments(*double(0.0, 1.0, -INF, -8.0))
+    beside = truncated_moments(*double(0.0, 1.0, -INF, -8.0 + 1e-9))
+    torch.testing.assert_close(found, beside, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_draws_are_finite_in_each_dtype(dtype, monkeypatch):
+    monkeypatch.setattr(_bounds, "wide_dtype", lambda x: x.dtype)  # as on some devices
+    mean, variance = torch.zeros(3, 1, dtype=dtype), torch.ones(3, 1, dtype=dtype)
+    lower = torch.tensor([-INF, 0.0, 12.0], dtype=dtype)[:, None]
+    upper = torch.tensor([-12.0, INF, INF], dtype=dtype)[:, None]
+    uniform = torch.linspace(0.0, 1.0, 9, dtype=dtype)[1:-1]
+    drawn = _bounds.draw_truncated(mean, variance, lower, upper, uniform)
+    assert torch.isfinite(drawn).all()
+    assert (drawn.diff(dim=1) > 0).all()
+    assert ((drawn >= lower) & (drawn <= upper)).all()
 
 
 @pytest.mark.parametrize(

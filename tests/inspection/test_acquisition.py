@@ -110,13 +110,14 @@ def test_values_by_expectation_are_those_of_the_predictions_by_expectation(linea
         one = p @ weights
         after = (entr(p) + entr(1 - p)) @ weights
         expected = entr(one) + entr(1 - one) - after
-    np.testing.assert_allclose(values, expected, atol=0.02 * before)
+    # Draws in groups leave a little more than there is, which is taken from the value.
+    np.testing.assert_allclose(values, expected, atol=0.035 * before)
 
 
 def test_the_only_missing_cell_is_worth_all_that_is_missing(linear):
     drawn = Completions(linear)
     x = drawn.encoded.encode([[0.1, 0.2, NAN, 0.3]])
-    draws = drawn.encoded.draw_in_bins(x, 256, drawn.seed)[:, 0]
+    draws = drawn.encoded.draw(x, 256, drawn.seed)[:, 0]
     predicted = drawn.encoded.predict(draws)
     if isinstance(linear, LacunetClassifier):
         expected = entr(predicted.mean(0)).sum() - entr(predicted).sum(1).mean()
@@ -205,9 +206,10 @@ def test_costs_divide_values_and_change_the_plan(linear):
         ({"x0": 1.0, "size": 1.0}, "costs of 'size'"),
         (pd.Series([1.0] * 5, ["x0", "x1", "x2", "x3", "x0"]), "several costs of 'x0'"),
         (pd.DataFrame(np.ones((2, 4)), columns=["x0", "x1", "x2", "x3"]), "shape"),
-        (pd.DataFrame(np.ones((4, 1))), "costs of '0'"),
-        (["dear", 1.0, 1.0, 1.0], "a list of costs that are no numbers"),
-        (dict.fromkeys(["x0", "x1", "x2", "x3"], "dear"), "a dict of costs that are"),
+        (pd.DataFrame(np.ones((4, 1))), "costs without 'x1'"),
+        ({7: 1.0}, "costs of 'x7'"),
+        (["dear", 1.0, 1.0, 1.0], "costs that are no numbers"),
+        (dict.fromkeys(["x0", "x1", "x2", "x3"], "dear"), "costs that are no numbers"),
         ([[1.0, 1.0], [1.0]], "no numbers"),
         ([1.0, 1.0], "costs of shape"),
         ([1.0, 0.0, 1.0, 1.0], "a cost of 0 for 'x1'"),
@@ -282,7 +284,7 @@ def test_numbers_of_few_values_are_drawn_as_they_are():
     y = (X[:, 0] == (rng.rand(400) < 0.9)).astype(int)
     model = LacunetClassifier(n_networks=2, max_epochs=10, random_state=0).fit(X, y)
     encoded = Completions(model).encoded
-    draws = encoded.draw_in_bins(torch.full((1, 2), NAN), 256)[:, 0]
+    draws = encoded.draw(torch.full((1, 2), NAN), 256)[:, 0]
     values, counts = draws[:, 0].unique(return_counts=True)
     known = encoded.encode(X)[:, 0].unique()
     torch.testing.assert_close(values, known)
@@ -365,3 +367,39 @@ def test_no_cell_is_worth_more_than_the_entropy_of_the_row(hidden):
     entropy = entr(model.predict_proba(rows)).sum(1)
     values = acquisition_values(model, rows)
     assert (np.nan_to_num(values) <= entropy[:, None] + 1e-6).all()
+
+
+def test_no_value_of_a_number_leaves_others_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = X @ [3.0, 2.0, 1.0] + 0.3 * rng.normal(size=400)
+    X[rng.random(X.shape) < 0.25] = NAN
+    model = LacunetRegressor(n_networks=2, max_epochs=20, random_state=0).fit(X, y)
+    rows = np.where([True, False, True], NAN, X[:60])
+    values = acquisition_values(model, rows)
+    drawn = Completions(model)
+    whole = drawn.uncertainty(drawn.encoded.encode(rows))
+    left = 1 - values[:, 0] / whole  # of 9 + 1, and 9 for the first
+    assert left.min() > 0.04
+    assert np.median(left) == pytest.approx(0.1, abs=0.06)
+    first, second = plan_measurements(model, rows[:1])
+    assert (first.column, second.column) == ("x0", "x2")
+    assert second.value == pytest.approx(first.after, rel=0.4)
+
+
+def test_columns_without_a_value_are_not_measured():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame({"a": rng.randn(60), "b": rng.randn(60), "empty": NAN})
+    with pytest.warns(UserWarning, match="without one observed value"):
+        model = small.regressor().fit(X, X["a"])
+    row = X.iloc[[0]].assign(a=NAN)
+    assert acquisition_values(model, row, {"a": 2.0})[0, 2] == 0.0
+    assert [step.column for step in plan_measurements(model, row)] == ["a"]
+
+
+def test_costs_of_columns_whose_names_are_numbers():
+    X = pd.DataFrame(np.random.RandomState(0).randn(60, 2))
+    model = small.regressor().fit(X, X[0])
+    row = X.iloc[[0]] * NAN
+    by_number = acquisition_values(model, row, {0: 2.0, 1: 4.0})
+    np.testing.assert_array_equal(by_number, acquisition_values(model, row, [2.0, 4.0]))

@@ -280,3 +280,22 @@ def test_what_cannot_be_explained_is_refused(changes, error, match):
     given = {"model": small.fitted("classifier"), "x": np.ones(4), **changes}
     with pytest.raises(error, match=match):
         explain_row(given.pop("model"), given.pop("x"), **given)
+
+
+def test_a_constant_column_adds_nothing():
+    # Without it there is a missing value as training had none: predicted from draws.
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"constant": 1.0, "a": rng.normal(size=300)})
+    X["b"] = rng.normal(size=300)
+    y = np.exp(X["a"]) + X["a"] * X["b"]
+    columns = ["a", "b"]
+    X[columns] = X[columns].mask(rng.random((300, 2)) < 0.3)
+    model = LacunetRegressor(n_networks=2, max_epochs=20, random_state=0)
+    with pytest.warns(UserWarning, match="one value only"):
+        model.fit(X, y)
+    row = X.iloc[[0]].assign(a=np.nan, b=np.nan)
+    hidden = row.assign(constant=np.nan)
+    model.set_params(on_unseen_missing="use")
+    apart = abs(model.predict(row) - model.predict(hidden))[0]
+    assert apart > 0.02 * y.std()
+    assert abs(explain_row(model, row).contributions[0]) < 0.1 * apart

@@ -74,6 +74,14 @@ def test_it_reads_as_a_table():
         ([1.0, np.nan], [1.0, 1.0], {}, "NaN or infinite"),
         ([1.0, 2.0], [1.0, 0.0], {}, "not positive"),
         ([1.0, 2.0], [1.0, 1.0], {"df_complete": 0}, "Got df_complete=0"),
+        ([1.0, 2.0], [1.0, 1.0], {"df_complete": [9, 9]}, r"Got df_complete=\[9, 9\]"),
+        (["a", "b"], [1.0, 1.0], {}, "not arrays of numbers"),
+        (
+            [pd.Series([1.0, 2.0], index=["a", "b"])] * 2,
+            [pd.Series([1.0, 2.0], index=["b", "a"])] * 2,
+            {},
+            "Got series of 'a', 'b', and others of other names",
+        ),
         ([1.0, 2.0], [1.0, 1.0], {"confidence": 95}, "Got confidence=95"),
     ],
 )

@@ -99,19 +99,11 @@ def next(
         n_rows, rankings = 0, []
         plans: dict[int, list[Measurement]] = {}  # of the rows that are printed
         advance = terminal.count_rows("ranked", "")
-        is_empty = np.array([each in schema.empty for each in schema.names])
         unseen = np.zeros(len(schema.names), dtype=bool)
-        n_bounded = 0
-        blocks = file.blocks(_BLOCK, schema=schema)
-        for block, ends in zip(
-            blocks, file.bounds(_BLOCK, schema=schema), strict=False
-        ):
-            if ends:
-                known_by_bound = ends["lower"].notna() | ends["upper"].notna()
-                n_bounded += int(known_by_bound.to_numpy().sum())
+        for block in file.blocks(_BLOCK, schema=schema):
             x = drawn.encoded.encode(block)
             unknown = ~drawn.encoded.observed(x).cpu().numpy()
-            missing = unknown & block.isna().to_numpy() & ~is_empty
+            missing = unknown & block.isna().to_numpy() & ~drawn.encoded.empty
             unseen |= (unknown & block.notna().to_numpy()).any(0)
             of_block = drawn.check_costs(prices, missing.any(0))
             ranking = _rank(drawn, x, missing, of_block)
@@ -122,9 +114,6 @@ def next(
             rankings.append(ranking.assign(row=ranking["row"] + n_rows))
             n_rows += len(block)
             advance(len(block))
-    if n_bounded:
-        cells = show_count(n_bounded, "value")
-        terminal.note(f"{cells} known by a bound alone: not used here, as if missing.")
     if unseen.any():
         names = list_names(np.array(schema.names)[unseen].tolist())
         terminal.note(
@@ -224,7 +213,7 @@ def _rank(
     return found.assign(rank=found.groupby("row").cumcount() + 1)
 
 
-def _read_costs(path: str) -> dict[str, float]:
+def _read_costs(path: str) -> "pd.Series[float]":
     """Return costs by column."""
     from lacunet import tables
 
@@ -236,23 +225,13 @@ def _read_costs(path: str) -> dict[str, float]:
             f"expected 'column' and 'cost'."
         )
         raise click.ClickException(msg)
-    frame = frame[["column", "cost"]]
-    if frame["cost"].dtype.kind not in "iuf" or frame.isna().any(axis=None):
-        msg = f"Got {path} with a cost that is no number, but expected numbers."
-        raise click.ClickException(msg)
-    names = [str(name) for name in frame["column"]]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        msg = f"Got {path} with several costs of {list_names(twice)}, expected one."
-        raise click.ClickException(msg)
-    return dict(zip(names, frame["cost"].astype(float), strict=True))
+    return frame.set_index("column")["cost"]
 
 
 def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """Return the rows of a frame as JSON has them."""
-    return [
-        {k: None if v != v else v for k, v in record.items()}
-        for record in frame.to_dict("records")
-    ]
+    whole = frame.astype(object).where(frame.notna(), None)
+    return [*whole.to_dict("records")]
 
 
 def _print_ranking(terminal: Terminal, frame: "pd.DataFrame", measure: str) -> None:

@@ -184,6 +184,8 @@ def _predict_interval(
     coverage: float, model: Any, rows: "pd.DataFrame", **bounds: "pd.DataFrame"
 ) -> "pd.DataFrame":
     """Return predictions with intervals, or with sets of classes."""
+    import numpy as np
+
     from lacunet import inspection, tables
 
     frame = tables.predict_rows(model, rows, **bounds)
@@ -196,7 +198,9 @@ def _predict_interval(
                 frame[title] = tables.round_numbers(column)
         return frame
     inside = inspection.prediction_set(model, rows, coverage, **bounds)
-    frame["set"] = ["|".join(map(str, model.classes_[each])) for each in inside]
+    # A class's own bar is not one between classes.
+    names = np.array([str(each).replace("|", r"\|") for each in model.classes_])
+    frame["set"] = ["|".join(names[each]) for each in inside]
     return frame
 
 

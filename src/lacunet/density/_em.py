@@ -124,7 +124,7 @@ def split_blocks(estimator: Any, cells: Cells, n_numeric: int) -> list[Cells]:
                 *split_blocks(estimator, free, n_numeric),
                 *split_blocks(estimator, some, n_numeric),
             ]
-        most = int(cells.bounded.sum(1).max())
+        most = int(cells.bounded[:, :n_numeric].sum(1).max())
     n_rows, n_features = cells.values.shape
     row_cost = torch.full((n_rows,), row_size(estimator, n_numeric) + n_features)
     row_cost += (2 + most) * estimator.n_components * n_features if most else 0
@@ -470,7 +470,11 @@ class FactorStep(Step[FactorComponents]):
         square = factor[..., None] * factor[..., None, :]
         square[..., :-1, :-1] += patterns.expand(root.mT @ root)
         if mixture is not None:
-            square[..., :-1, :-1] += mixture.covariance_of_factors()
+            assert mixture.directions is not None
+            along = mixture.directions[..., n_features:]
+            square[..., :-1, :-1] += torch.einsum(
+                "bkt,bktl,bktm->bklm", mixture.scales, along, along
+            )
         square *= responsibilities[..., None, None]
         factor *= responsibilities[..., None]
         present = wide.present
@@ -569,7 +573,11 @@ class FullStep(Step[FullComponents]):
         second = weighted.mT @ gaps
         second += base.missing_second_moments(responsibilities)
         if base is not mixture:
-            second += mixture.second_moments(responsibilities)
+            second += torch.einsum(
+                "bk,bkt,bktf,bktg->kfg",
+                *(responsibilities, mixture.scales),
+                *(mixture.directions, mixture.directions),
+            )
         missing = responsibilities.T @ data.missing
         statistics = FullStatistics(
             responsibilities.sum(0), missing, weighted.sum(1), second

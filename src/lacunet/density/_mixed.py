@@ -304,13 +304,9 @@ class MixedMixtureDensity(MixtureDensity):
         return self
 
     def _split(
-        self,
-        x: Tensor,
-        components: Components,
-        lower: Tensor | None = None,
-        upper: Tensor | None = None,
+        self, x: Tensor, components: Components, *bounds: Tensor | None
     ) -> Cells:
-        cells = super()._split(x, components, lower, upper)
+        cells = super()._split(x, components, *bounds)
         check_levels(x, self.gaussian.n_features, self.sizes)
         return cells
 

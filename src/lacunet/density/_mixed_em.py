@@ -246,8 +246,6 @@ class MixedStep(Step[MixedComponents]):
     def prepare(self, cells: Cells) -> tuple[Any, Tensor, list[Restriction]]:
         """Prepare the numbers, and keep the levels: one-hot, 0 where missing."""
         numeric, levels = split_at(cells, self.n_numeric)
-        if not bool(numeric.bounded.any()):
-            numeric = Cells(*numeric[:3])
         restrictions = find_restrictions(levels, self.sizes)
         return self.gaussian.prepare(numeric), levels.values, restrictions
 

@@ -105,16 +105,12 @@ class MixtureDensity(nn.Module, ABC):
     forward = log_prob
 
     def _split(
-        self,
-        x: Tensor,
-        components: Components,
-        lower: Tensor | None = None,
-        upper: Tensor | None = None,
+        self, x: Tensor, components: Components, *bounds: Tensor | None
     ) -> Cells:
         """Check the batch and take it apart."""
         check_rows(x, self.n_features)
         check_same_dtype(x, components.log_weights)
-        return split_cells(x, lower, upper)
+        return split_cells(x, *bounds)
 
 
 def chosen_parts(

@@ -20,6 +20,7 @@ from lacunet.functional import (
     GaussianComponents,
     WideCells,
     diag_log_likelihood,
+    place_bounds,
 )
 
 _ROWS_FOR_CENTRES = 20_000
@@ -73,7 +74,7 @@ def read_bounds(
             "means would fill cells from outside of them."
         )
         raise ValueError(msg)
-    bounds: list[Tensor | None] = []
+    ends = []
     for name, end in (("lower", lower), ("upper", upper)):
         columns = getattr(end, "columns", None)
         if columns is not None and hasattr(mixture, "feature_names_in_"):
@@ -82,15 +83,10 @@ def read_bounds(
                 msg = f"Got {name} of {list(columns)}, but expected columns {names}."
                 raise ValueError(msg)
             end = end[names]
-        found = None if end is None else np.asarray(end, dtype=np.float64)
-        if found is not None and found.shape != X.shape:
-            msg = (
-                f"Got {name} of shape {found.shape}, but expected {X.shape}, a bound "
-                f"for each cell of X: NaN where there is none."
-            )
-            raise ValueError(msg)
-        bounds.append(None if found is None else torch.from_numpy(found - shift))
-    return bounds
+        array = None if end is None else np.asarray(end, dtype=np.float64)
+        ends.append(None if array is None else torch.from_numpy(array))
+    _, *placed = place_bounds(torch.from_numpy(X), *ends)
+    return [end - torch.from_numpy(shift) for end in placed]
 
 
 def at_bounds(cells: Cells, n_numeric: int) -> Cells:

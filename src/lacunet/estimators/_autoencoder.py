@@ -236,8 +236,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        table, x = self._read(X, lower, upper)
-        bounds = self._place_bounds(table, lower, upper)
+        table, x, bounds = self._read(X, lower, upper)
         return self._restore(self._map_blocks(self.module_, x), table, bounds)
 
     def fit_transform(
@@ -284,7 +283,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
             On the scale of ``X``; of objects if there are categories or dates. Columns
             without one observed value in training are missing.
         """
-        _, x = self._read(X)
+        x = self._read(X)[1]
         plain = all(column.kind == "number" for column in self._inputs.table.columns)
         shape = (len(x), self.n_features_in_)
         nothing = np.full(shape, np.nan) if plain else np.full(shape, None)
@@ -303,7 +302,7 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         -------
         ndarray of shape (n_samples, min(hidden_layer_sizes))
         """
-        _, x = self._read(X)
+        x = self._read(X)[1]
         depth = int(np.argmin(self._fitted_body.hidden_sizes))
         (view,) = self.module_
         codes = self._map_blocks(lambda block: view.networks.hidden(block, depth), x)

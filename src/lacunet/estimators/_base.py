@@ -96,11 +96,13 @@ BLOCK_BUDGET = 2**24
 # What is learned beside the attributes that end in an underscore.
 _LEARNED = (
     "_calibration",
+    "_fits",
     "_fitted_body",
     "_flat",
     "_form",
     "_inputs",
     "_most_missing",
+    "_rows",
     "_scale",
     "_seed",
 )
@@ -161,10 +163,9 @@ class DensityEstimator(CheckedEstimator):
         array or frame of shape (n_samples, n_features)
             Of the type of ``X``. Observed cells are unchanged.
         """
-        table, x = self._read(X, lower, upper, farthest=FOR_TABLES)
+        table, x, bounds = self._read(X, lower, upper, farthest=FOR_TABLES)
         with torch.inference_mode():
             blocks = [self._fill(block) for block in self._blocks(x)]
-        bounds = self._place_bounds(table, lower, upper)
         return self._restore(torch.cat(blocks), table, bounds)
 
     def sample_imputations(
@@ -193,8 +194,7 @@ class DensityEstimator(CheckedEstimator):
             Of the type of ``X``. Observed cells are unchanged in each.
         """
         check_positive_int(n, "n")
-        table, x = self._read(X, lower, upper, farthest=FOR_TABLES)
-        bounds = self._place_bounds(table, lower, upper)
+        table, x, bounds = self._read(X, lower, upper, farthest=FOR_TABLES)
         return self._draw_tables(x, table, n, self._make_generator(x.device), bounds)
 
     def _draw_new(self, x: Tensor, table: Any, generator: torch.Generator) -> Any:
@@ -312,7 +312,7 @@ class DensityEstimator(CheckedEstimator):
         cells = self._draw_new(x, nothing, self._make_generator(x.device))
         cells[removed] = None
         if form is not None and form.backend is not None:
-            return form.make_frame(cells, [str(column.name) for column in columns])
+            return form.make_frame(cells, [column.name for column in columns])
         numbers = all(column.kind == "number" for column in columns)
         return cells.astype(np.float64) if numbers else cells
 
@@ -429,21 +429,18 @@ class DensityEstimator(CheckedEstimator):
         upper: Any = None,
         *,
         farthest: float = FOR_NETWORKS,
-    ) -> tuple[Any, Tensor]:
-        """Return the table as it is, and encoded on the device, with bounds behind."""
+    ) -> tuple[Any, Tensor, Bounds | None]:
+        """Return a table, encoded on the device with bounds behind, and its bounds."""
         check_is_fitted(self)
         check_prediction_parameters(self)
         table = read_table(self, X, reset=False)
-        bounds = self._place_bounds(table, lower, upper)
+        bounds = read_bounds(self, table, lower, upper)
+        bounds = self._inputs.table.place_bounds(table, bounds)
         encoded = self._inputs.transform(table, bounds, farthest=farthest)
         if self.on_unseen_missing != "use":
             self._warn_unseen_missing(encoded)
-        return table, to_tensor(encoded, next(self.density_.parameters()).device)
-
-    def _place_bounds(self, table: Any, lower: Any, upper: Any) -> Bounds | None:
-        """Return the bounds of numbers that are missing in a table, if there are."""
-        bounds = read_bounds(self, table, lower, upper)
-        return self._inputs.table.place_bounds(table, bounds)
+        device = next(self.density_.parameters()).device
+        return table, to_tensor(encoded, device), bounds
 
     def _warn_unseen_missing(self, encoded: np.ndarray) -> None:
         found = np.asarray(self._inputs.find_missing(encoded).any(0))
@@ -586,6 +583,13 @@ class NetworkEstimator(DensityEstimator):
         samples = self._encode_training(table, problem, bounds)
         unlabelled = self._encode_unlabelled(X_unlabelled)
         n_more = samples.x.shape[1] - unlabelled.shape[1]
+        if n_more and valid is not None:
+            msg = (
+                "Got bounds of X, but X_val has none: what is below or above a limit "
+                "there counts as missing, and intervals of rows with bounds get wider "
+                "than they need be. Leave X_val out: rows of X validate then."
+            )
+            warn_user(msg)
         if n_more:  # these have no bounds
             unlabelled = np.pad(
                 unlabelled, ((0, 0), (0, n_more)), constant_values=np.nan

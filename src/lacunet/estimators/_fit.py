@@ -18,6 +18,7 @@ from lacunet.estimators._densities import (
     DTYPE,
     Watch,
     build_density,
+    fill_bounded,
     fit_classes,
     fit_density,
     some_rows,
@@ -40,7 +41,7 @@ from lacunet.estimators._views import (
     rule_out,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import FactorComponents, MixedComponents, condition
+from lacunet.functional import FactorComponents, MixedComponents
 from lacunet.nn import ExpectedBins, ExpectedLinear, RowGenerator
 from lacunet.training import AdamW, Epoch, Plan, train
 
@@ -48,7 +49,6 @@ from lacunet.training import AdamW, Epoch, Plan, train
 _DENSITY_LEARNING_RATE = 0.1
 # With fewer there are no validation rows: too few would be left to learn from.
 _FEWEST_ROWS = 10
-_ROWS_AT_ONCE = 2_000
 # The loss, summed over rows, that one view alone must save to be taken alone.
 _EVEN_ROWS = 5.0
 
@@ -254,7 +254,9 @@ def build_views(
                 ]
             )
             if samples.x.shape[1] > width:
-                bins = add_edges(bins, *_fill_bounded(samples.x, width, components))
+                ends = np.hsplit(samples.x[:, width:], 2)
+                filled = fill_bounded(samples.x[:, : setting.n_numeric], *ends)
+                bins = add_edges(bins, filled, *ends)
         seed = setting.seeds(2)
         chosen = some_rows(rows, seed, RECIPE.rows_of_classes)
         some, bounds = put_in_bins(chosen[:, :width], bins), chosen[:, width:]
@@ -273,23 +275,6 @@ def build_views(
         networks.first.set_bins(*([*column] for column in zip(*bins, strict=True)))
         views.append(View(networks))
     return ViewEnsemble(views).to(setting.device)
-
-
-def _fill_bounded(
-    x: np.ndarray, width: int, components: MixedComponents
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return numbers with bounded cells at their conditional means, and the bounds."""
-    means = []
-    for block in torch.from_numpy(x).split(_ROWS_AT_ONCE):
-        rows, lower, upper = split_bounds(block, width)
-        given = condition(rows, components, gamma=0.0, lower=lower, upper=upper)
-        means.append(given.mean())
-    filled = torch.cat(means).numpy()
-    n_numeric = (x.shape[1] - width) // 2
-    low, high = np.hsplit(x[:, width:], 2)
-    bounded = ~(np.isnan(low) & np.isnan(high))
-    numbers = x[:, :n_numeric]
-    return np.where(bounded, filled[:, :n_numeric], numbers), low, high
 
 
 # --- their training

@@ -14,6 +14,7 @@ from lacunet.estimators._saving import check_agreement
 
 # The most frequent patterns that are kept; of the others, rates of the columns.
 _MOST_PATTERNS = 200
+_MOST_CATEGORIES = 1_000  # of a dtype that is kept
 _BACKENDS = ("pandas", "polars", "pyarrow")
 # Dtypes that are kept, by their names; others are those that the values have.
 _OF_PANDAS = re.compile(
@@ -32,7 +33,7 @@ class TableForm:
     Rows of the ``counts`` have the ``patterns`` of missing values, those of the last
     count others, with values missing at the ``rates``. A frame has a ``backend``, and
     each column a dtype: its name in pandas, else name, unit and zone of narwhals, or
-    name and ordered categories; None for that of the values.
+    name and categories; None for that of the values.
     """
 
     patterns: np.ndarray  # (patterns, columns), bool
@@ -80,10 +81,10 @@ class TableForm:
             rates=(rates.shape, (n_columns,)),
             backend=(state["backend"] in (None, *_BACKENDS), True),
             n_dtypes=(len(dtypes) in (0, n_columns), True),
-            dtypes=(names - {*_PLAIN, "Datetime", "Enum"}, set()),
+            dtypes=(names - {*_PLAIN, "Datetime", "Enum", "category"}, set()),
         )
         for each in dtypes:
-            if isinstance(each, list) and each[0] == "Enum":
+            if isinstance(each, list) and each[0] in ("Enum", "category"):
                 distinct = [*dict.fromkeys(map(category_of, each[1]))]
                 check_agreement(categories=(each[1], distinct))
         return cls(patterns, counts, rates, state["backend"], dtypes)
@@ -106,15 +107,15 @@ class TableForm:
         missing[known] = self.patterns[chosen[known]]
         return missing
 
-    def make_frame(self, cells: np.ndarray, names: Sequence[str]) -> Any:
+    def make_frame(self, cells: np.ndarray, names: Sequence[Any]) -> Any:
         """Return cells as a frame of the backend, with the dtypes of training."""
         backend: Any = self.backend
         dtypes = self.dtypes or [None] * len(names)
         columns = []
         for name, column, dtype in zip(names, cells.T, dtypes, strict=True):
             values = column.tolist()
-            of_pandas = isinstance(dtype, str)
-            kind, *options = [dtype] if of_pandas else dtype or [""]
+            kind, *options = [dtype] if isinstance(dtype, str) else dtype or [""]
+            of_pandas = isinstance(dtype, str) or kind == "category"
             if integer := re.match(r"u?int\d+", kind.lower()):
                 ends = np.iinfo(integer[0])
                 values = [
@@ -129,12 +130,16 @@ class TableForm:
             typed = getattr(nw, kind)(*options) if kind and not of_pandas else None
             if of_pandas and integer:  # floats would round the largest
                 typed = nw.Object()
-            series = nw.new_series(name, values, typed, backend=backend)
+            series = nw.new_series(str(name), values, typed, backend=backend)
             if of_pandas:
-                native = series.to_native().astype(dtype)
+                native = series.to_native().astype(kind)
+                native = native.cat.set_categories(options[0]) if options else native
                 series = nw.from_native(native, series_only=True)
             columns.append(series)
-        return columns[0].to_frame().with_columns(*columns[1:]).to_native()
+        frame = columns[0].to_frame().with_columns(*columns[1:]).to_native()
+        if not all(isinstance(name, str) for name in names):  # pandas has others
+            frame.columns = list(names)
+        return frame
 
 
 def _describe(series: Any) -> Any:
@@ -142,11 +147,12 @@ def _describe(series: Any) -> Any:
     name = type(series.dtype).__name__
     if name == "Datetime":
         return [name, series.dtype.time_unit, series.dtype.time_zone]
-    if name == "Enum":
-        categories = series.cat.get_categories().to_list()
-        if categories == [*map(category_of, categories)]:
-            return [name, categories]
-    if series.implementation.is_pandas():
+    is_pandas = series.implementation.is_pandas()
+    if name == "Enum" or (name == "Categorical" and is_pandas):
+        found = series.cat.get_categories().to_list()
+        if len(found) <= _MOST_CATEGORIES and found == [*map(category_of, found)]:
+            return ["category" if name == "Categorical" else name, found]
+    if is_pandas:
         native = str(series.to_native().dtype)
         return native if _OF_PANDAS.fullmatch(native) else None
     return [name] if name in _PLAIN else None

@@ -2,6 +2,7 @@
 
 import copy
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,22 +12,28 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from lacunet._random import torch_generator
 from lacunet.density import (
+    GaussianMixtureDensity,
     IncompleteGaussianMixture,
     MixtureDensity,
+    fit_mixed,
     refine_mixed,
 )
 from lacunet.density import refine as refine_mixture
 from lacunet.estimators._base import DensityEstimator
 from lacunet.estimators._checks import find_device, read_bounds, read_table
 from lacunet.estimators._densities import (
+    DTYPE,
+    build_density,
     fill_bounded,
     some_rows,
+    split_bounds,
 )
 from lacunet.estimators._encoding import (
     FOR_TABLES,
@@ -58,30 +65,12 @@ from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
 
 
-class Weighted(NamedTuple):
-    """A candidate with the mixture to start from, and its weights."""
-
-    candidate: Candidate
-    mixture: IncompleteGaussianMixture
-    weights: tuple[float, float]  # for numbers, and for categories
-
-
 class Limits(NamedTuple):
     """What the observed values of each numeric column have in common, (columns,)."""
 
     low: np.ndarray
     high: np.ndarray
     whole: np.ndarray  # whether all are whole numbers, bool
-
-
-class Parameters(NamedTuple):
-    """What tables are drawn from: the mixture that was chosen, and fits of it."""
-
-    candidate: Candidate
-    mixture: IncompleteGaussianMixture  # fitted to the rows that were kept
-    # By the number of a table, each fitted to a bootstrap sample of them; the one of
-    # number -1 to them all.
-    members: dict[int, Member]
 
 
 _MOST_ROWS = 10_000
@@ -102,8 +91,6 @@ _DRAWS_TO_CHOOSE = 32
 # A column of whole numbers whose largest exceeds its smallest by no more is a scale:
 # nothing is drawn outside of it.
 _SCALE = 10
-# Stands for a missing value in the rows of a saved model, whose tensors have no NaN.
-_MISSING = torch.finfo(torch.float32).max
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -257,20 +244,20 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         self._find_shift()
         missing = np.isnan(encoded[:, encoder.starts])
         self._form = TableForm.of(missing, table)
-        rows = self._inputs.add_marks(encoded, farthest=FOR_TABLES)
-        measured = rows[:, : encoder.n_numeric]
         placed = encoder.place_bounds(table, bounds)
+        rows = self._inputs.add_marks(encoded, bounds=placed, farthest=FOR_TABLES)
+        measured = rows[:, : encoder.n_numeric]
         if placed is not None:
             scaled = encoder.scaling.transform(fill_bounded(numbers, *placed))
             measured = np.where(np.isnan(measured), scaled, measured)
-            rows = self._inputs.add_marks(rows, bounds=placed, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(measured, "quantile")
         rows = rows[canonical_order(rows)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._seed_ = seed
+        self._seed = seed
         if self.keep_rows:
             some = some_rows(rows, seed, _MOST_ROWS).astype(np.float32)
-            self._rows_ = torch.from_numpy(some).nan_to_num(nan=_MISSING)
+            self._rows = torch.from_numpy(some)
+            self._fits: dict[int, Any] = {}
         self._fit_mixtures(rows, seed, began)
         return self
 
@@ -282,7 +269,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             given = clone(self.density)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            found = [Weighted(PLAIN, given, (1.0, 1.0))]
+            found = [(PLAIN, given, (1.0, 1.0))]
         else:
             found = self._weigh(rows, seed, began)
             rows = some_rows(rows, seed, _MOST_ROWS)
@@ -294,8 +281,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             self.densities_.append(member.density)
         self.density_ = self.densities_[0]
         kept = found[: len(self.densities_)]
-        self.on_quantiles_ = np.array([each.candidate.quantiles for each in kept])
-        self.weights_ = np.array([each.weights for each in kept])
+        self.on_quantiles_ = np.array([each[0].quantiles for each in kept])
+        self.weights_ = np.array([each[2] for each in kept])
         self.weights_ /= self.weights_.sum(0)
 
     def _fit_blocks(self, blocks: Blocks) -> None:
@@ -311,7 +298,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         values = self._inputs.add_marks(scaled, farthest=FOR_TABLES)
         self.quantiles_ = fit_scaling(values[:, : encoder.n_numeric], "quantile")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        seed = self._seed_ = blocks.begin(seed)
+        seed = self._seed = blocks.begin(seed)
         coder = RowCoder(self._inputs, TargetCode(), 1, seed, farthest=FOR_TABLES)
         scan = blocks.scan(coder, [])
 
@@ -321,7 +308,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             see = None
             if on_quantiles:
                 mapping = self.quantiles_.transform
-                see = partial(map_numbers, mapping, encoder.n_numeric)
+                see = partial(map_numbers, mapping, self._inputs)
 
             def expect(components: Any) -> tuple[float, Any]:
                 return blocks.expect(coder, mixture, components, see)
@@ -445,7 +432,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         True
         """
         check_is_fitted(self)
-        if not hasattr(self, "_rows_"):
+        if not hasattr(self, "_rows"):
             msg = (
                 "Got a model without the rows of training, so all tables are drawn "
                 "with the same parameters: intervals that are pooled from them are too "
@@ -467,7 +454,6 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         ]
 
     def _draw_new(self, x: Tensor, table: Any, generator: torch.Generator) -> Any:
-        self._members(-1)  # a copy would forget what it has fitted
         unmoved = copy.copy(self).set_params(shift=0.0)
         return unmoved._draw_table(x, table, -1, generator, None)
 
@@ -490,12 +476,12 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     # --- fitting
 
-    def _weigh(self, rows: np.ndarray, seed: int, began: float) -> list[Weighted]:
+    def _weigh(self, rows: np.ndarray, seed: int, began: float) -> list[Any]:
         """Return mixtures that fill hidden cells well, the best one first."""
         random_state = np.random.RandomState(seed)
         hidden = HiddenCells(self._inputs, rows, random_state)
         if len(rows) < _FEWEST_ROWS or not len(hidden.values):
-            return [Weighted(PLAIN, make_mixture(PLAIN, hidden.rows, seed), (1.0, 1.0))]
+            return [(PLAIN, make_mixture(PLAIN, hidden.rows, seed), (1.0, 1.0))]
         mixtures: dict[Candidate, IncompleteGaussianMixture] = {}
         filled: list[np.ndarray] = []
         errors: dict[Candidate, float] = {}
@@ -537,15 +523,15 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
                     f" weight {pair[0]:.2f} for numbers, {pair[1]:.2f} for categories"
                 )
             if any(pair):
-                found.append(Weighted(candidate, mixture, (pair[0], pair[1])))
+                found.append((candidate, mixture, (pair[0], pair[1])))
         mapped = [candidate for candidate in mixtures if candidate.quantiles]
         if (
             hidden.has_bounds
             and mapped
             and not any(each[0].quantiles for each in found)
         ):
-            found.append(Weighted(mapped[0], mixtures[mapped[0]], (0.0, 0.0)))
-        return sorted(found, key=lambda each: -sum(each.weights))
+            found.append((mapped[0], mixtures[mapped[0]], (0.0, 0.0)))
+        return sorted(found, key=lambda each: -sum(each[2]))
 
     def _fit_member(
         self,
@@ -555,11 +541,34 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         quantiles: Scaling | None = None,
         refine: Refine | None = None,
     ) -> Member:
-        mapping = quantiles or self.quantiles_
-        given = (self._inputs, candidate, mixture, rows, mapping, self.gamma, refine)
-        member = Member.fit(*given)
-        member.density.to(find_device(self.device))
-        return member
+        quantiles = (quantiles or self.quantiles_) if candidate.quantiles else None
+        if quantiles is not None:
+            rows = map_numbers(quantiles.transform, self._inputs, rows)
+        width, sizes = len(self._inputs.sources), self._inputs.sizes
+        _, lower, upper = split_bounds(torch.from_numpy(rows), width)
+        bounds: dict[str, Any] = {"lower": lower, "upper": upper}
+        rows = rows[:, :width]
+        components: Any = None
+        mixed = bool(sizes) and not candidate.one_hot
+        with warnings.catch_warnings():
+            # Filling is insensitive to the last digits of the likelihood. The encoder
+            # has warned of columns without a value.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "Got (columns|categories) without")
+            if mixed:
+                components = fit_mixed(mixture, rows, sizes, **bounds).components
+            else:
+                mixture.fit(rows, **bounds)
+            if refine is not None:
+                components = refine(mixture, components, candidate.quantiles)
+        how: dict[str, Any] = {"gamma": self.gamma, "trainable": False}
+        density: MixtureDensity
+        if mixed:
+            density = build_density(components, **how)
+        else:
+            density = GaussianMixtureDensity.from_estimator(mixture, dtype=DTYPE, **how)
+        density.to(find_device(self.device))
+        return Member(self._inputs, density, quantiles)
 
     def _is_over(self, began: float, n_fitted: int, fraction: float = 1.0) -> bool:
         """Return whether there is no time for a further mixture, and warn of it."""
@@ -641,25 +650,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
 
     def _members(self, number: int) -> Sequence[Member]:
         """Return what the table of this number is drawn from; -1 for new rows."""
-        if not hasattr(self, "_rows_"):
+        if not hasattr(self, "_rows"):
             return self._list_members()
         number = number % _MOST_PARAMETERS if number >= 0 else number
-        parameters: Parameters | None = getattr(self, "_parameters_", None)
-        if parameters is not None and number in parameters.members:
-            return [parameters.members[number]]
-        rows = self._rows_.double().numpy()
-        rows[rows >= _MISSING] = np.nan
-        if parameters is None:
-            parameters = self._parameters_ = self._choose_parameters(rows)
-        candidate, mixture, members = parameters
+        members, rows = self._fits, self._rows.double().numpy()
+        if not members:
+            members[-1] = self._choose_parameters(rows)
         if number not in members:
-            random_state = np.random.RandomState([self._seed_, number])
+            candidate, mixture, _ = members[-1]
+            random_state = np.random.RandomState([self._seed, number])
             sample = rows[random_state.randint(len(rows), size=len(rows))]
             # By its number: threads that fit the same one find the same.
-            members[number] = self._fit_to_draw(
-                candidate, copy.deepcopy(mixture), sample
-            )
-        return [members[number]]
+            mixture = copy.deepcopy(mixture)
+            drawn = self._fit_to_draw(candidate, mixture, sample)
+            members[number] = candidate, mixture, drawn
+        return [members[number][2]]
 
     def _fit_to_draw(
         self,
@@ -675,14 +680,16 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         n_observed = (~np.isnan(rows[:, : len(self._inputs.sources)])).sum(0)
         return replace(member, mixture=mixture, n_observed=n_observed)
 
-    def _choose_parameters(self, rows: np.ndarray) -> Parameters:
+    def _choose_parameters(
+        self, rows: np.ndarray
+    ) -> tuple[Candidate, IncompleteGaussianMixture, Member]:
         """Fit the mixture that was given, or the simplest that draws hidden cells well.
 
         Weights that are best for means are not for draws, which have to vary as values
         do: many diagonal components may come close to a cell, but their draws make a
         dependence between columns weaker than it is.
         """
-        seed, encoded = self._seed_, rows[:, : len(self._inputs.sources)]
+        seed, encoded = self._seed, rows[:, : len(self._inputs.sources)]
         if isinstance(self.density, IncompleteGaussianMixture):
             candidate, mixture = PLAIN, clone(self.density)
             if mixture.random_state is None:
@@ -698,8 +705,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             tol=min(mixture.tol, _GAIN / len(rows)),
             max_iter=max(mixture.max_iter, _ITERATIONS_TO_DRAW),
         )
-        whole = self._fit_member(candidate, mixture, rows)
-        return Parameters(candidate, mixture, {-1: whole})
+        return candidate, mixture, self._fit_member(candidate, mixture, rows)
 
     def _choose_candidate(self, rows: np.ndarray, seed: int) -> Candidate:
         """Return the first candidate within a standard error of the best one.
@@ -841,10 +847,21 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
     # --- saving
 
     def _networks(self) -> nn.Module:
-        module = nn.ModuleList(self.densities_)
-        if hasattr(self, "_rows_"):
-            module.register_buffer("rows", self._rows_)
-        return module
+        return nn.ModuleList(self.densities_)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        rows = {"rows": self._rows} if hasattr(self, "_rows") else {}
+        return super()._tensors() | rows
+
+    def _load(self, tensors: dict[str, Tensor], content: Mapping[str, Any]) -> None:
+        rows = tensors.pop("rows", None)
+        super()._load(tensors, content)
+        if rows is not None:
+            width = len(self._inputs.sources)
+            # Perhaps with lower and upper bounds behind.
+            widths = (width, width + 2 * self._inputs.n_numeric)
+            check_agreement(rows=(rows.ndim == 2 and rows.shape[1] in widths, True))
+            self._rows, self._fits = rows, {}
 
     def _pack(self) -> dict[str, Any]:
         return {
@@ -854,20 +871,8 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             "quantiles": self.quantiles_.to_state(),
             "limits": [each.tolist() for each in self.limits_],
             "deviations": self.deviations_.tolist(),
-            "seed": self._seed_,
-            "rows": [*self._rows_.shape] if hasattr(self, "_rows_") else [],
+            "seed": self._seed,
         }
-
-    def _check_whole(
-        self, tensors: dict[str, Tensor], content: Mapping[str, Any]
-    ) -> None:
-        super()._check_whole(tensors, content)
-        found = [*tensors["rows"].shape] if "rows" in tensors else []
-        check_agreement(rows=(content.get("rows", []), found))
-        width = len(self._inputs.sources)
-        # Perhaps with lower and upper bounds behind.
-        widths = (width, width + 2 * self._inputs.n_numeric)
-        check_agreement(rows=(not found or found[1] in widths, True))
 
     def _shapes(self, content: Mapping[str, Any]) -> list[ViewShape]:
         return [ViewShape.from_state(state) for state in content["densities"]]
@@ -896,9 +901,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             self.deviations_ = (
                 np.diff(self._inputs.table.scaling.inverse(sides), axis=0)[0] / 2
             )
-        self._seed_ = int(content.get("seed", 0))
-        if content.get("rows"):
-            self._rows_ = torch.empty(content["rows"], dtype=torch.float32)
+        self._seed = int(content.get("seed", 0))
         self._find_shift()
         check_agreement(
             deviations=(len(self.deviations_), n_numeric),

@@ -1,7 +1,6 @@
 """The mixtures of the imputer: how they are fitted, what they fill in and draw."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -9,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from scipy.special import ndtr
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn import functional
 
@@ -17,9 +15,8 @@ from lacunet.density import (
     GaussianMixtureDensity,
     IncompleteGaussianMixture,
     MixtureDensity,
-    fit_mixed,
 )
-from lacunet.estimators._densities import DTYPE, build_density, split_bounds
+from lacunet.estimators._densities import split_bounds
 from lacunet.estimators._encoding import InputEncoder, Quantiles, Scaling
 from lacunet.estimators._fit import to_tensor
 from lacunet.functional import ConditionalMixture, group_starts
@@ -72,6 +69,7 @@ _STEP = 1e-7
 _MOST_SLOPES = {"diag": 0, "factor": 10}  # of a regression; of "full", all
 _LEAST_CHANCE = 1e-6  # of a category: means of one-hot numbers may be negative
 _DRAWS_OF_BOUNDED = 32  # for the mean of one on quantiles
+_BLOCK = 1024  # rows that are drawn so at once
 
 
 def list_candidates(width: int, *, quantiles: bool) -> list[Candidate]:
@@ -155,44 +153,6 @@ class Member:
     mixture: IncompleteGaussianMixture | None = None
     n_observed: np.ndarray | None = None
 
-    @classmethod
-    def fit(
-        cls,
-        inputs: InputEncoder,
-        candidate: Candidate,
-        mixture: IncompleteGaussianMixture,
-        rows: np.ndarray,
-        quantiles: Scaling,
-        gamma: float,
-        refine: Refine | None = None,
-    ) -> "Member":
-        """Fit a mixture, and make a density of it."""
-        if candidate.quantiles:
-            rows = _map_rows(inputs, quantiles.transform, rows)
-        width = len(inputs.sources)
-        _, lower, upper = split_bounds(torch.from_numpy(rows), width)
-        bounds: dict[str, Any] = {"lower": lower, "upper": upper}
-        rows = rows[:, :width]
-        density: MixtureDensity
-        with warnings.catch_warnings():
-            # Filling is insensitive to the last digits of the likelihood. The encoder
-            # has warned of columns without a value.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "Got (columns|categories) without")
-            if inputs.sizes and not candidate.one_hot:
-                components = fit_mixed(mixture, rows, inputs.sizes, **bounds).components
-                if refine is not None:
-                    components = refine(mixture, components, candidate.quantiles)
-                density = build_density(components, gamma=gamma, trainable=False)
-            else:
-                mixture.fit(rows, **bounds)
-                if refine is not None:
-                    refine(mixture, None, candidate.quantiles)
-                density = GaussianMixtureDensity.from_estimator(
-                    mixture, gamma=gamma, trainable=False, dtype=DTYPE
-                )
-        return cls(inputs, density, quantiles if candidate.quantiles else None)
-
     def _widen(self, x: Tensor) -> np.ndarray | float:
         """Return what deviations from means are multiplied by in draws, (rows, width).
 
@@ -220,13 +180,14 @@ class Member:
         numbers = means[:, :n_numeric]
         bounded = find_bounded(self.inputs, encoded)
         numbers[:] = np.where(bounded, numbers, numbers.clip(*ends))
-        rows = np.flatnonzero(bounded.any(-1)) if bounded.ndim == 2 else ()
-        if self.quantiles is not None and len(rows):
+        rows = np.flatnonzero(bounded.any(1))
+        rows = rows if self.quantiles is not None else rows[:0]
+        for some in np.split(rows, range(_BLOCK, len(rows), _BLOCK)):
             # A mean of quantiles is a median of values: below a limit, where a column
             # is all of its tail, not of the same mean.
-            draws = self._condition(x[rows]).quasi_sample(_DRAWS_OF_BOUNDED)
+            draws = self._condition(x[some]).quasi_sample(_DRAWS_OF_BOUNDED)
             of_draws = self._to_values(draws).mean(0)[:, :n_numeric]
-            numbers[rows] = np.where(bounded[rows], of_draws, numbers[rows])
+            numbers[some] = np.where(bounded[some], of_draws, numbers[some])
         return means
 
     def draw(
@@ -252,8 +213,8 @@ class Member:
         numbers = np.where(bounded, draws[..., :n_numeric], wider[..., :n_numeric])
         draws = np.concatenate([numbers, wider[..., n_numeric:]], -1)
         if self.quantiles is not None:
-            draws = map_numbers(self.quantiles.inverse, n_numeric, draws)
-            means = map_numbers(self.quantiles.inverse, n_numeric, means)
+            draws = map_numbers(self.quantiles.inverse, self.inputs, draws)
+            means = map_numbers(self.quantiles.inverse, self.inputs, means)
         if sizes and isinstance(self.density, GaussianMixtureDensity):
             draws = self._draw_categories(x, draws, generator)
         return draws, means, places
@@ -288,7 +249,7 @@ class Member:
             numbers = x[:, :n_numeric].numpy()
             assert isinstance(self.quantiles, Quantiles)
             mapping = self.quantiles.transform
-            x = torch.from_numpy(map_numbers(mapping, n_numeric, x.numpy()))
+            x = torch.from_numpy(map_numbers(mapping, self.inputs, x.numpy()))
             # The map is of straight lines: at a knot, the mean of both slopes.
             step = _STEP * np.fmax(self.quantiles.unit, np.abs(numbers))
             slopes = (mapping(numbers + step) - mapping(numbers - step)) / 2 / step
@@ -321,7 +282,7 @@ class Member:
         """Return what missing values may be, numbers mapped to quantiles if need be."""
         if self.quantiles is not None:
             encoded = x.cpu().double().numpy()
-            mapped = _map_rows(self.inputs, self.quantiles.transform, encoded)
+            mapped = map_numbers(self.quantiles.transform, self.inputs, encoded)
             x = to_tensor(mapped, x.device)
         rows, lower, upper = split_bounds(x, len(self.inputs.sources))
         return self.density.condition(rows, lower=lower, upper=upper)
@@ -331,37 +292,27 @@ class Member:
         encoded: np.ndarray = filled.cpu().double().numpy()
         if self.quantiles is None:
             return encoded
-        return map_numbers(self.quantiles.inverse, self.inputs.n_numeric, encoded)
+        return map_numbers(self.quantiles.inverse, self.inputs, encoded)
 
 
 def map_numbers(
-    function: Callable[[np.ndarray], np.ndarray], n_numeric: int, encoded: np.ndarray
+    function: Callable[[np.ndarray], np.ndarray],
+    inputs: InputEncoder,
+    encoded: np.ndarray,
 ) -> np.ndarray:
-    """Apply a function to the numbers of encoded rows, (*, width)."""
+    """Apply a function to the numbers of encoded rows, (*, width), and their bounds."""
     mapped = encoded.reshape(-1, encoded.shape[-1]).copy()
-    numbers = mapped[:, :n_numeric]
-    numbers[:] = function(numbers)
+    n_numeric, width = inputs.n_numeric, len(inputs.sources)
+    for start in (0, *range(width, mapped.shape[1], max(1, n_numeric))):
+        block = mapped[:, start : start + n_numeric]
+        block[:] = function(block)
     return mapped.reshape(encoded.shape)
 
 
-def _map_rows(
-    inputs: InputEncoder,
-    function: Callable[[np.ndarray], np.ndarray],
-    encoded: np.ndarray,
-) -> np.ndarray:
-    """Apply a function to the numbers of encoded rows, and to their bounds."""
-    mapped, n_numeric = encoded.copy(), inputs.n_numeric
-    behind = range(len(inputs.sources), encoded.shape[1], max(1, n_numeric))
-    for start in (0, *behind):
-        block = mapped[:, start : start + n_numeric]
-        block[:] = function(block)
-    return mapped
-
-
 def find_bounded(inputs: InputEncoder, encoded: np.ndarray) -> np.ndarray:
-    """Return which numbers of encoded rows have bounds, (rows, numbers) or (1,)."""
+    """Return which numbers of encoded rows have bounds, (rows, numbers)."""
     bounds = encoded[:, len(inputs.sources) :]
     if not bounds.size:
-        return np.zeros(1, dtype=bool)
+        return np.zeros((len(encoded), inputs.n_numeric), dtype=bool)
     lower, upper = np.hsplit(bounds, 2)
     return np.asarray(~(np.isnan(lower) & np.isnan(upper)))

@@ -192,13 +192,6 @@ class PredictingEstimator(NetworkEstimator):
                 "rows, or further with warm_start to other rows: fit it again."
             )
             raise LacunetError(msg)
-        targets = self._calibration.targets
-        if targets.is_floating_point() and bool(torch.isnan(targets).all(0).any()):
-            msg = (
-                "Got an output without a target in the calibration rows, but expected "
-                "one at least. Fit to more rows, or leave it out."
-            )
-            raise LacunetError(msg)
         return self._calibration
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -262,6 +255,8 @@ class EncodedModel:
             f"x{column.name}" if isinstance(column.name, int) else str(column.name)
             for column in table.columns
         ]
+        #: Whether a column had no value in training.
+        self.empty = np.array([column.empty for column in table.columns])
         #: The column of the table that each encoded one comes from, -1 for indicators.
         self.sources = torch.as_tensor(model._inputs.sources)
         self._hidden_with = self.sources.clone()  # also the indicators of bounds
@@ -321,22 +316,17 @@ class EncodedModel:
 
     @torch.inference_mode()
     def draw(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
-        """Complete rows ``n`` times by quasi-random draws, (n, rows, width)."""
-        blocks = self.model._blocks(x, n)
-        density = self.model.density_
-        drawn = [density.condition(block).quasi_sample(n, seed) for block in blocks]
-        return torch.cat(drawn, 1)
+        """Complete rows ``n`` times by quasi-random draws, (n, rows, width).
 
-    @torch.inference_mode()
-    def draw_in_bins(self, x: Tensor, n: int, seed: int = 0) -> Tensor:
-        """Do the same by latent classes over bins, if the model has a view of them.
-
-        A number is then the mean of its bin. Columns of few values, and of a skewed or
-        bimodal distribution, are drawn as they are, not as Gaussians.
+        By latent classes over bins, if the model has a view of them. A number is then
+        the mean of its bin: columns of few values, and of a skewed or bimodal
+        distribution, are drawn as they are, not as Gaussians.
         """
-        for view in self.model.module_:
-            if view.sees_bins:
-                blocks = self.model._blocks(x, n)
-                drawn = [view.draw_rows(block, n, seed) for block in blocks]
-                return torch.cat(drawn, 1)
-        return self.draw(x, n, seed)
+        views = [view for view in self.model.module_ if view.sees_bins]
+        drawn = [
+            views[0].draw_rows(block, n, seed)
+            if views
+            else self.model.density_.condition(block).quasi_sample(n, seed)
+            for block in self.model._blocks(x, n)
+        ]
+        return torch.cat(drawn, 1)

@@ -340,7 +340,7 @@ class LacunetRegressor(RegressorMixin, PredictingEstimator):
         std : ndarray of the same shape
             If ``return_std``.
         """
-        _, x = self._read(X, lower, upper)
+        x = self._read(X, lower, upper)[1]
         predictions = self._flatten(self._predict_rows(x))
         if not return_std:
             return predictions

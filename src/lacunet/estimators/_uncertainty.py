@@ -30,11 +30,11 @@ from lacunet.exceptions import warn_user
 # Calibration rows for a pattern of missing values: all that lack just the same, and up
 # to so many others that lack nothing beyond it, those first of which least has to be
 # hidden: rows that lack a value may be of another kind than those that have it. At
-# least so many, if need be with those that lack least beyond the pattern. And where
-# some is known by bounds, from so many on only those that lack just the same.
+# least so many, if need be with those that lack least beyond the pattern. And so many
+# that lack just the same are enough where some is known by bounds, and for noise.
 _ENOUGH_ROWS = 400
 _FEWEST_ROWS = 200
-_FEWEST_BOUNDED = 50
+_FEWEST_EXACT = 50
 # Draws of a row that is compared with others, where predictions are means over draws:
 # as many for new rows as for calibration rows, or one of the two were further from the
 # rest, however little. And of a row, to split its variance.
@@ -102,7 +102,9 @@ def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
 
     n_columns = len(model._inputs.table.columns)
     complete = torch.full((n_columns,), OBSERVED)
-    squares = _Squares(*measure(_choose_rows(model, kept, complete, x.device)))
+    # Rather few rows than others, whose errors by what they lack would be subtracted.
+    least = _choose_rows(model, kept, complete, x.device, _FEWEST_EXACT)
+    squares = _Squares(*measure(least))
     known = squares(predicted)
     noise = np.maximum(known - networks, _LEAST_NOISE * known)
     width = len(model._inputs.sources)
@@ -300,6 +302,7 @@ def _choose_rows(
     kept: Calibration,
     pattern: Tensor,
     device: torch.device,
+    fewest: int = _FEWEST_ROWS,
 ) -> Calibration:
     """Return calibration rows with a pattern of missing values, the nearest first.
 
@@ -313,13 +316,13 @@ def _choose_rows(
     order = torch.from_numpy(np.random.RandomState(seed).permutation(len(kept.x)))
     known = encoded.find_states(kept.x)[order]
     exact = (known == pattern).all(1)
-    if bool((pattern == BOUNDED).any()) and int(exact.sum()) >= _FEWEST_BOUNDED:
+    if bool((pattern == BOUNDED).any()) and int(exact.sum()) >= _FEWEST_EXACT:
         return kept.take(order[exact], device)
     beyond = (observed & (known != OBSERVED)).sum(1)
     hidden = (~observed & (known == OBSERVED)).sum(1)
     distance, nearest = (beyond * (len(pattern) + 1) + hidden).sort(stable=True)
     n_exact, n_within = int((distance == 0).sum()), int((beyond == 0).sum())
-    n = max(n_exact, min(n_within, _ENOUGH_ROWS), _FEWEST_ROWS)
+    n = max(n_exact, min(n_within, _ENOUGH_ROWS), fewest)
     near = kept.take(order[nearest[:n]], device)
     x = near.x[:, : len(model._inputs.sources)]
     return near._replace(x=encoded.mark(encoded.hide(x, ~observed), ~observed))

@@ -248,9 +248,6 @@ class View(nn.Module):
         """Return the outputs of every network, (networks, batch, out)."""
         first: Any = self.networks.first
         rows, lower, upper = split_bounds(x, first.in_features)
-        if lower is None:
-            out: Tensor = self.networks(x, generator)
-            return out
         return self.networks.behind(first(rows, lower=lower, upper=upper), generator)
 
     def forward_draws(self, x: Tensor, n: int) -> Tensor:

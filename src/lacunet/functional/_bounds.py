@@ -11,7 +11,6 @@ Where some are low and others high although they are correlated, of which there 
 little, means may be off by a quarter of a standard deviation, these by a factor of two.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -119,7 +118,7 @@ def _standardise(
 
 def _tail_moments(high: Tensor, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the same for the standard normal left of ``high``, by quadrature."""
-    far = high < -_FAR
+    far = high <= -_FAR
     length = torch.where(far, width.minimum(_BEYOND / high.abs().clamp_min(1.0)), width)
     nodes = torch.as_tensor(0.5 * (_NODES + 1.0)).to(high)  # from 0, at ``high``, to 1
     along = length[..., None] * nodes
@@ -147,10 +146,12 @@ def draw_truncated(
     low, high, mirrored = _standardise(mean, std, lower, upper)
     u = torch.where(mirrored, 1.0 - uniform, uniform)
     start, end = normal_cdf(low), normal_cdf(high)
-    tiny = torch.finfo(u.dtype).tiny
-    z = torch.special.ndtri((start + u * (end - start)).clamp(tiny, 1.0 - 1e-16))
-    squares = low.clamp_min(-1e150).square() - high.square()
-    beyond = torch.log1p((1.0 - u) * torch.expm1(-0.5 * squares)).clamp_min(-1e300)
+    of_dtype = torch.finfo(u.dtype)
+    tiny, most = of_dtype.tiny, of_dtype.max
+    below_one = 1.0 - of_dtype.eps
+    z = torch.special.ndtri((start + u * (end - start)).clamp(tiny, below_one))
+    squares = low.clamp_min(-0.1 * most**0.5).square() - high.square()
+    beyond = torch.log1p((1.0 - u) * torch.expm1(-0.5 * squares)).clamp_min(-0.1 * most)
     tail = -(high.square() - 2.0 * beyond).sqrt()
     z = torch.where(high < -_FAR, tail, z)
     z = torch.where(mirrored, -z, z)
@@ -204,18 +205,24 @@ class BoundedConditional(ConditionalMixture):
             of_columns = of_columns.to(lower.dtype)
             moves = torch.zeros_like(of_columns[:, :, 0])
             logs: list[Tensor] = []
-
-            def cut_one(t: int, direction: Tensor, variance: Tensor) -> Tensor:
-                nonlocal moves
-                here = slice(t, t + 1)
-                mean = (means + moves[..., : means.shape[-1]]).gather(-1, at[..., here])
-                ends = lower[..., here], upper[..., here]
-                log_mass, moved, cut = _cut(mean, variance, noise[..., here], *ends)
+            along: list[Tensor] = []
+            changes: list[Tensor] = []
+            for k in range(at.shape[-1]):
+                place, column = at[..., k : k + 1], of_columns[:, :, k]
+                for direction, scale in zip(along, changes, strict=True):
+                    column = column + scale * direction.gather(-1, place) * direction
+                real = base.cells.bounded.gather(1, place[:, 0])[:, None]
+                variance = torch.where(real, column.gather(-1, place), 1.0)
+                variance = variance.clamp_min(torch.finfo(variance.dtype).tiny)
+                direction = torch.where(real, column / variance, 0.0)
+                mean = (means + moves[..., : means.shape[-1]]).gather(-1, place)
+                ends = (end[..., k : k + 1] for end in (noise, lower, upper))
+                log_mass, moved, cut = _cut(mean, variance, *ends)
                 logs.append(log_mass)
+                along.append(direction)
+                changes.append(torch.where(real, cut - variance, 0.0))
                 moves = moves + direction * (moved - mean)
-                return cut - variance
-
-            directions, scales = _sweep(of_columns, at, base.cells.bounded, cut_one)
+            directions, scales = torch.stack(along, 2), torch.cat(changes, -1)
             evidence = torch.cat(logs, -1)
         dtype = base.log_weights.dtype
         evidence = evidence.sum(-1)
@@ -276,20 +283,6 @@ class BoundedConditional(ConditionalMixture):
             scales = scales.view(*scales.shape, *(1,) * (mapped.ndim - scales.ndim))
             change = (scales * mapped).sum(along.ndim - 2)
         return (variance + change).clamp_min(0.0)
-
-    def second_moments(self, weights: Tensor) -> Tensor:
-        """Sum what bounds add to the covariances, weighted by (batch, components)."""
-        assert self.directions is not None
-        weighted = weights[..., None] * self.scales
-        return torch.einsum(
-            "bkt,bktf,bktg->kfg", weighted, self.directions, self.directions
-        )
-
-    def covariance_of_factors(self) -> Tensor:
-        """Return what bounds add to that of the factors, (batch, components, l, l)."""
-        assert self.directions is not None
-        along = self.directions[..., self._features.stop :]
-        return torch.einsum("bkt,bktl,bktm->bklm", self.scales, along, along)
 
     def covariance_with_factors(self) -> Tensor:
         """Return that of cells and factors, (batch, components, features, l).
@@ -423,29 +416,3 @@ def _places(base: ConditionalMixture) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     )
     at = columns[:, None].expand(-1, base.log_weights.shape[1], -1)
     return columns, at, lower, upper
-
-
-def _sweep(
-    of_columns: Tensor,
-    at: Tensor,
-    bounded: Tensor,
-    cut: Callable[[int, Tensor, Tensor], Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Take bounded cells one after the other, each with what those before have left.
-
-    ``cut`` gets the number of a cell, the slopes of all cells on it and its variance,
-    and returns what is added to its variance. Returns slopes and these, as directions
-    and scales of a BoundedConditional.
-    """
-    directions: list[Tensor] = []
-    scales: list[Tensor] = []
-    for t in range(at.shape[-1]):
-        place, column = at[..., t : t + 1], of_columns[:, :, t]
-        for direction, scale in zip(directions, scales, strict=True):
-            column = column + scale * direction.gather(-1, place) * direction
-        real = bounded.gather(1, place[:, 0])[:, None]  # not those that fill up
-        variance = torch.where(real, column.gather(-1, place), 1.0)
-        variance = variance.clamp_min(torch.finfo(variance.dtype).tiny)
-        directions.append(torch.where(real, column / variance, 0.0))
-        scales.append(torch.where(real, cut(t, directions[-1], variance), 0.0))
-    return torch.stack(directions, 2), torch.cat(scales, -1)

@@ -103,6 +103,8 @@ def acquisition_values(
 
     Notes
     -----
+    A column without one observed value in training has the value 0, and no cost.
+
     Values are of one cell at a time. Where two cells matter only together, as in an
     exclusive or, both have the value 0: no greedy policy finds such pairs. Values below
     about 0.01 nats may be cut to 0, as the correction for groups of finite size is
@@ -129,7 +131,7 @@ def acquisition_values(
     drawn = Completions(model, n_draws, random_state)
     x = drawn.encoded.encode(X)
     missing = (~drawn.encoded.observed(x)).any(0).cpu().numpy()
-    prices = drawn.check_costs(costs, missing)
+    prices = drawn.check_costs(costs, missing & ~drawn.encoded.empty)
     values = drawn.values(x)
     return values if prices is None else values / prices
 
@@ -197,6 +199,7 @@ def plan_measurements(
         msg = f"Got {len(row)} rows, but expected one. Plan for each row by itself."
         raise ValueError(msg)
     missing = (~drawn.encoded.observed(row)).any(0).cpu().numpy()
+    missing &= ~drawn.encoded.empty
     prices = drawn.check_costs(costs, missing)
     return drawn.plan(row, missing, prices, n_steps, n_scenarios)
 
@@ -231,40 +234,33 @@ class Completions:
         if costs is None:
             return None
         names = self.encoded.names
-        known, given = set(names), costs
-        if hasattr(costs, "keys"):
-            counts = Counter(str(key) for key in costs.keys())  # noqa: SIM118
-            if unknown := [key for key in counts if key not in known]:
-                msg = (
-                    f"Got costs of {list_names(unknown)}, but expected columns of the "
-                    f"model: {list_names(names)}."
-                )
-                raise ValueError(msg)
-            if twice := [key for key, count in counts.items() if count > 1]:
-                msg = (
-                    f"Got several costs of {list_names(twice)}, but expected one of "
-                    f"each column. Drop the others."
-                )
-                raise ValueError(msg)
-            lacking = [
-                name
-                for name, is_needed in zip(names, needed, strict=True)
-                if is_needed and name not in counts
+        given = costs
+        if hasattr(costs, "items"):
+            pairs = [
+                (key if isinstance(key, str) else f"x{key}", cost)
+                for key, cost in costs.items()
             ]
-            if lacking:
-                msg = (
-                    f"Got costs without {list_names(lacking)}, but expected one of "
-                    f"each column with missing values. Add what it costs to measure."
-                )
-                raise ValueError(msg)
-            by_name = {str(key): costs[key] for key in costs.keys()}  # noqa: SIM118
-            given = [by_name.get(name, 1.0) for name in names]
+            counts = Counter(key for key, _ in pairs)
+            lacking = [names[place] for place in np.flatnonzero(needed)]
+            for what, names_of in (
+                ("costs of", [key for key in counts if key not in names]),
+                ("several costs of", [key for key, n in counts.items() if n > 1]),
+                ("costs without", [key for key in lacking if key not in counts]),
+            ):
+                if names_of:
+                    msg = (
+                        f"Got {what} {list_names(names_of)}, but expected one of each "
+                        f"column with missing values, of the model's columns "
+                        f"{list_names(names)}."
+                    )
+                    raise ValueError(msg)
+            given = [dict(pairs).get(name, 1.0) for name in names]
         try:
             found = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
             msg = (
-                f"Got a {type(costs).__name__} of costs that are no numbers, but "
-                f"expected a positive number of each column. Convert them."
+                "Got costs that are no numbers, but expected a positive number of each "
+                "column. Convert them."
             )
             raise ValueError(msg) from error
         if found.shape != (len(names),):
@@ -289,11 +285,12 @@ class Completions:
         # With its only missing cell measured, a row is complete: as draws are.
         drawn = self.encoded.needs_draws(x).cpu().numpy() | (missing.sum(1) == 1)
         values = np.full(missing.shape, np.nan)
-        for chosen, find in ((~drawn, self._fill_cells), (drawn, self._group_draws)):
+        for chosen, find in ((~drawn, self._fill_cells), (drawn, self._by_draws)):
             rows = np.flatnonzero(chosen & missing.any(1))
             for start in range(0, len(rows), self._size(x)):
                 block = rows[start : start + self._size(x)]
                 values[block] = find(x[block], missing[block])
+        values[:, self.encoded.empty] = 0.0
         return np.where(missing, np.maximum(values, 0.0), np.nan)
 
     def plan(
@@ -310,7 +307,7 @@ class Completions:
         """
         encoded = self.encoded
         hidden, left = ~encoded.observed(row)[0], choice.copy()
-        scenarios = encoded.draw_in_bins(row, n_scenarios, self.seed + 1)[:, 0]
+        scenarios = encoded.draw(row, n_scenarios, self.seed + 1)[:, 0]
         steps: list[Measurement] = []
         rows = row
         for _ in range(min(n_steps, int(left.sum()))):
@@ -343,13 +340,16 @@ class Completions:
 
     def _complete(self, x: Tensor) -> tuple[Tensor, np.ndarray]:
         """Return draws (n, rows, width), and their predictions (n, rows, out)."""
-        draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
+        draws = self.encoded.draw(x, self.n_draws, self.seed)
+        return draws, self._predict_draws(draws)
+
+    def _predict_draws(self, draws: Tensor) -> np.ndarray:
         predicted = self._by_expectation.predict(draws.flatten(0, 1))
-        return draws, predicted.reshape(self.n_draws, len(x), -1)
+        return predicted.reshape(*draws.shape[:2], -1)
 
     def _fill_cells(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
         """Return values by predictions with one cell more, and the rest missing."""
-        draws = self.encoded.draw_in_bins(x, self.n_draws, self.seed)
+        draws = self.encoded.draw(x, self.n_draws, self.seed)
         filled, weights, cells = [], [], []
         for place in np.flatnonzero(missing.any(0)):
             rows = torch.as_tensor(np.flatnonzero(missing[:, place]), device=x.device)
@@ -390,11 +390,26 @@ class Completions:
             values = before - after.reshape(missing.shape)
             return np.asarray(values * self._certainty(x, before))
         variances = mean((predicted - mean(predicted)[cell]) ** 2)
-        return np.reshape(variances.sum(1), missing.shape)
+        values = np.reshape(variances.sum(1), missing.shape)
+        # Beside what completed rows have left of their variance, so that both together
+        # are no more than all of it.
+        completed = self._predict_draws(draws)
+        whole = completed.var(0).sum(1)[:, None]
+        left = (whole - self._group_draws(draws, completed, missing)).clip(min=0.0)
+        return np.asarray(values * whole / np.maximum(whole, values + left + _TINY))
 
-    def _group_draws(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
-        """Return values by groups of completed rows that agree in a cell."""
+    def _by_draws(self, x: Tensor, missing: np.ndarray) -> np.ndarray:
+        """Return values by completed rows alone."""
         draws, predicted = self._complete(x)
+        values = self._group_draws(draws, predicted, missing)
+        if self.is_classes:
+            values *= self._certainty(x, _entropy(predicted.mean(0))[:, None])
+        return values
+
+    def _group_draws(
+        self, draws: Tensor, predicted: np.ndarray, missing: np.ndarray
+    ) -> np.ndarray:
+        """Return values by groups of completed rows that agree in a cell."""
         drawn = draws.cpu().numpy()
         sources = self.encoded.sources.numpy()
         values = np.full(missing.shape, np.nan)
@@ -410,10 +425,7 @@ class Completions:
         if self.is_classes:
             whole = _entropy(predicted.mean(0)) - _entropy(predicted).mean(0)
         only = missing & (missing.sum(1) == 1)[:, None]
-        values = np.where(only, whole[:, None], values)
-        if self.is_classes:
-            values *= self._certainty(x, _entropy(predicted.mean(0))[:, None])
-        return values
+        return np.where(only, whole[:, None], values)
 
     def _certainty(self, x: Tensor, entropy: np.ndarray) -> np.ndarray:
         """Return the entropy of predictions in units of that of means over draws.

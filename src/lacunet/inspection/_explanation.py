@@ -4,6 +4,7 @@ A coalition of columns is worth what the model predicts if the others are missin
 it can answer from its own density: no background rows are needed.
 """
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,9 @@ class Explanation:
     errors : ndarray of shape (n_columns,)
         Their standard errors by the sampling of permutations; 0 if ``exact``.
     base : float
-        The prediction if nothing is known but which values are missing.
+        The prediction if nothing is known but which values are missing; moved by what
+        the two ways of ``propagate`` differ for the row itself, if other coalitions are
+        predicted in the other one.
     prediction : float
         The prediction for the row: that of ``predict`` or ``predict_proba``.
     target : object
@@ -174,7 +177,7 @@ def explain_row(
     *,
     target: Any = None,
     n_permutations: int = 32,
-    random_state: Any = None,
+    random_state: Any = 0,
 ) -> Explanation:
     """Measure what each observed value of a row adds to its prediction.
 
@@ -201,7 +204,7 @@ def explain_row(
         predicted. A prediction is made for each column of each order: 30 columns take
         some seconds, a thousand some minutes. Four times as many orders halve the
         errors.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of the orders.
 
     Returns
@@ -240,6 +243,12 @@ def explain_row(
     output, target = _find_output(model, whole, target)
     observed = encoded.observed(row)[0].cpu().numpy()
     places = np.flatnonzero(observed)
+    # All coalitions are predicted alike, from draws if the smallest one is: or what
+    # differs between the two ways would count for the columns that decide on it.
+    nothing = encoded.hide(row, torch.ones(1, len(observed), dtype=torch.bool))
+    way = "sample" if bool(encoded.needs_draws(nothing)) else "expectation"
+    alike = EncodedModel(copy.copy(model).set_params(propagate=way))
+    moved = float(whole[output] - alike.predict(row)[0, output])
 
     def predict(coalitions: np.ndarray) -> np.ndarray:
         """Return predictions with only these of the observed columns, (coalitions,)."""
@@ -249,9 +258,9 @@ def explain_row(
         for start in range(0, len(coalitions), _ROWS_AT_ONCE):
             block = torch.as_tensor(hidden[start : start + _ROWS_AT_ONCE])
             rows = encoded.hide(row.expand(len(block), -1), block.to(row.device))
-            predictions[start : start + len(block)] = encoded.predict(rows)[:, output]
-        # The row itself is predicted alone, as by the model: other blocks of rows are
-        # rounded otherwise.
+            predictions[start : start + len(block)] = alike.predict(rows)[:, output]
+        predictions += moved
+        # Exactly: other blocks of rows are rounded otherwise.
         predictions[coalitions.all(1)] = whole[output]
         return predictions
 

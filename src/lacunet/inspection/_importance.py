@@ -127,7 +127,7 @@ def importance(
     n_repeats: int = 3,
     max_columns: int = 50,
     max_rows: int = 2000,
-    random_state: Any = None,
+    random_state: Any = 0,
 ) -> Importance:
     """Measure how much a fitted model relies on each column, by permutation.
 
@@ -160,7 +160,7 @@ def importance(
         very many, only the most complete are tried there.
     max_rows : int, default=2000
         Of more rows, as many are drawn; of wide tables, fewer.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of permutations and draws.
 
     Returns

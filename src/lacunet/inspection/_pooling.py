@@ -3,16 +3,16 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import stats
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from lacunet._text import show_number
+from lacunet._text import list_names, show_number
 from lacunet._validation import check_positive_int
-from lacunet.estimators import LacunetImputer, read_table
+from lacunet.estimators import LacunetImputer
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +122,22 @@ def pool(
     >>> round(pooled.variance_increase, 3)
     0.463
     """
-    q, u = (np.asarray(each, dtype=np.float64) for each in (estimates, variances))
+    pairs = [*estimates], [*variances]
+    labels = [tuple(each.index) for each in sum(pairs, []) if hasattr(each, "iloc")]
+    if len(set(labels)) > 1:
+        msg = (
+            f"Got series of {list_names(list(labels[0]))}, and others of other names, "
+            f"or in another order, but expected the same of all tables."
+        )
+        raise ValueError(msg)
+    try:
+        q, u = (np.asarray(each, dtype=np.float64) for each in pairs)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"Got estimates or variances that are not arrays of numbers ({error}), but "
+            f"expected a number, or k of them, from each completed table."
+        )
+        raise ValueError(msg) from error
     if q.ndim not in (1, 2) or q.shape != u.shape:
         msg = (
             f"Got estimates of shape {q.shape} and variances of shape {u.shape}, but "
@@ -142,7 +157,8 @@ def pool(
             "are not positive, but expected numbers, and squared standard errors."
         )
         raise ValueError(msg)
-    if df_complete is not None and not df_complete > 0:
+    is_number = isinstance(df_complete, Real)
+    if df_complete is not None and not (is_number and df_complete > 0):
         msg = f"Got df_complete={df_complete!r}, but expected a positive number."
         raise ValueError(msg)
     if not 0 < confidence < 1:
@@ -161,14 +177,14 @@ def pool(
             df = 1 / (1 / df + 1 / (weight * df_complete * within / total))
     increase = extra / within
     information = (increase + 2 / (df + 3)) / (increase + 1)
-    error = np.sqrt(total)
-    reach = stats.t.ppf((1 + confidence) / 2, df) * error
+    std_error = np.sqrt(total)
+    reach = stats.t.ppf((1 + confidence) / 2, df) * std_error
     found = {
         "estimate": estimate,
-        "std_error": error,
+        "std_error": std_error,
         "low": estimate - reach,
         "high": estimate + reach,
-        "p_value": 2 * stats.t.sf(np.abs(estimate) / error, df),
+        "p_value": 2 * stats.t.sf(np.abs(estimate) / std_error, df),
         "df": df,
         "missing_information": np.where(between > 0, information, 0.0),
         "variance_increase": increase,
@@ -293,7 +309,6 @@ def sensitivity(
     if not isinstance(imputer, LacunetImputer):
         msg = f"Got a {type(imputer).__name__}, but expected a LacunetImputer."
         raise TypeError(msg)
-    check_is_fitted(imputer)
     steps = np.asarray(shifts, dtype=np.float64)
     if steps.ndim != 1 or not len(steps) or not np.isfinite(steps).all():
         msg = f"Got shifts={shifts!r}, but expected a sequence of finite numbers."
@@ -302,12 +317,12 @@ def sensitivity(
         msg = f"Got n={n}, but expected at least 2 tables: their variance is pooled."
         raise ValueError(msg)
     model = copy.copy(imputer)
-    X = read_table(model, X, reset=False)  # columns in the order of training
+    # Columns are in the order of training.
+    X, _, bounds = model._read(X, lower, upper)
     encoder = model._inputs.table
     before = encoder.numbers_of(X)
     missing = np.isnan(before)
     n_cells = missing.sum(0)
-    bounds = model._place_bounds(X, lower, upper)
     if bounds is not None:
         missing &= np.isnan(bounds).all(0)
     places = [

@@ -27,7 +27,6 @@ from lacunet.functional import (
 from lacunet.nn._activation import ActivationLike, ExpectedActivation
 from lacunet.nn._expected import (
     PRUNE,
-    bounded_rows,
     check_prune,
     expected_map,
     full_precision,
@@ -239,14 +238,7 @@ class ExpectedBins(nn.Module):
         with full_precision(check_rows(x, self.in_features), self.weight) as rows:
             if lower is not None or upper is not None:
                 rows, *ends = place_bounds(rows, lower, upper)
-                some, others = bounded_rows(*ends)
-                if len(some):
-                    low, high = (end.index_select(0, some) for end in ends)
-                    parts = [self._expect(rows.index_select(0, some), low, high)]
-                    if len(others):
-                        parts.append(self._expect(rows.index_select(0, others)))
-                    order = torch.cat((some, others)).argsort()
-                    return torch.cat(parts).index_select(0, order)
+                return self._expect(rows, *ends)
             if not branch_free():
                 return self._expect(rows)
             known, beyond = self.bins(rows)
@@ -261,10 +253,7 @@ class ExpectedBins(nn.Module):
     def _expect(
         self, x: Tensor, lower: Tensor | None = None, upper: Tensor | None = None
     ) -> Tensor:
-        """Do the same without one-hot rows: observed bins are looked up in a table.
-
-        With bounds, each row has one.
-        """
+        """Do the same without one-hot rows: observed bins are looked up in a table."""
         place, missing, beyond = self._locate(x)
         used = (*self.parameters(), self.centres)
         table, of_bins = remember(self, "table", used, self._table)
@@ -284,7 +273,7 @@ class ExpectedBins(nn.Module):
         seen = functional.embedding_bag(place[rows], evidence, mode="sum")
         log_weights = seen + self.density.components.log_weights
         if lower is not None and upper is not None:
-            possible = self.possible_bins(lower, upper)
+            possible = self.possible_bins(lower[rows], upper[rows])
             more, moves, changes = self._restrict(
                 possible, evidence, chances[0], of_bins, means, variances
             )

@@ -74,40 +74,14 @@ def expected_map(
         out: Tensor = activation.known(mapped)
         return out.square() if squared else out
 
-    rows: Tensor | None = None
-    others: Tensor | None = None
-    lower: Tensor | None = None
-    upper: Tensor | None = None
-    if bounds is None:
-        rows, others = incomplete_rows(x)
-    else:
-        lower, upper = bounds
-        bounded, free = bounded_rows(lower, upper)
-        if len(free):  # which have nothing to do with bounds
-
-            def expect(some: Tensor, ends: tuple[Tensor, Tensor] | None) -> Tensor:
-                return expected_map(
-                    x.index_select(0, some),
-                    density,
-                    linear,
-                    activation,
-                    squared=squared,
-                    offset=None if offset is None else offset.index_select(0, some),
-                    spread=spread,
-                    prune=prune,
-                    bounds=ends,
-                )
-
-            if not len(bounded):
-                return expect(free, None)
-            some = lower.index_select(0, bounded), upper.index_select(0, bounded)
-            parts = torch.cat((expect(bounded, some), expect(free, None)))
-            return parts.index_select(0, torch.cat((bounded, free)).argsort())
+    rows, others = incomplete_rows(x)
     if rows is not None and rows.shape[0] == 0:
         return touch(known(), density)
     try:
-        incomplete = x if rows is None else x.index_select(0, rows)
-        mixture = density.condition(incomplete, lower=lower, upper=upper)
+        some = [x, *(bounds or (None, None))]
+        if rows is not None:
+            some = [None if each is None else each[rows] for each in some]
+        mixture = density.condition(some[0], lower=some[1], upper=some[2])
     except ValueError:
         check_no_infinity(without_nan(x))  # which names the place in the whole batch
         raise
@@ -123,12 +97,6 @@ def expected_map(
         return pairs.mix(weights, expected, x.shape[0])
     out = pairs.mix(weights, expected, x.shape[0], rows)
     return out.index_copy_(0, others, known(others))
-
-
-def bounded_rows(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the indices of rows with a bound, and those of the others."""
-    bounded = ((lower > -torch.inf) | (upper < torch.inf)).any(1)
-    return bounded.nonzero()[:, 0], (~bounded).nonzero()[:, 0]
 
 
 def incomplete_rows(x: Tensor) -> tuple[Tensor | None, Tensor | None]:
