@@ -303,10 +303,7 @@ def test_variances_of_missing_values_agree_with_squared_errors():
     kept = model._calibration
     missing = kept.x.isnan().any(1)
     errors = kept.targets - torch.as_tensor(
-        _uncertainty._of_own_fold(
-            _uncertainty._predict_by_fold(model, kept.x, model._network_weights(5)),
-            kept,
-        )
+        _uncertainty._predict_unseen(model, kept, model._network_weights(5))
     )
     square = float(errors[missing].square().mean()) * float(model._scale.std[0]) ** 2
     total = model.predict_variances(np.array([[np.nan, 1.0]])).total[0]

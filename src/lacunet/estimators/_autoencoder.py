@@ -6,10 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from torch import Tensor
 
-from lacunet.estimators._base import NetworkEstimator, Problem, Validation
+from lacunet.estimators._base import (
+    FillingMixin,
+    NetworkEstimator,
+    Problem,
+    Validation,
+)
 from lacunet.estimators._checks import read_bounds, read_table
 from lacunet.estimators._encoding import Method
 from lacunet.estimators._fit import RECONSTRUCTION
@@ -20,7 +24,7 @@ from lacunet.nn import ActivationLike
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
+class LacunetAutoencoder(FillingMixin, NetworkEstimator):
     """An autoencoder over rows with missing values, trained on observed cells alone.
 
     It learns to reconstruct its input through a narrow layer; the loss is taken over
@@ -238,36 +242,6 @@ class LacunetAutoencoder(OneToOneFeatureMixin, TransformerMixin, NetworkEstimato
         """
         table, x, bounds = self._read(X, lower, upper)
         return self._restore(self._map_blocks(self.module_, x), table, bounds)
-
-    def fit_transform(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        **fit_params: Any,
-    ) -> Any:
-        """Fit, then fill the missing values of the same table.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with missing values.
-        y : Ignored
-            Not used; for scikit-learn's API.
-        lower, upper : array-like or frame of the shape of ``X``, default=None
-            Bounds of missing numbers, as in ``fit``.
-        **fit_params
-            Further arguments of ``fit``.
-
-        Returns
-        -------
-        array or frame of shape (n_samples, n_features)
-            Of the type of ``X``. Observed cells are unchanged.
-        """
-        self.fit(X, y, lower=lower, upper=upper, **fit_params)
-        return self.transform(X, lower=lower, upper=upper)
 
     def reconstruct(self, X: Any) -> np.ndarray:
         """Return the reconstruction of all cells, the observed ones too.

@@ -3,7 +3,7 @@
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -19,9 +20,7 @@ from lacunet._random import torch_generator
 from lacunet._validation import check_positive_int
 from lacunet._versions import find_versions
 from lacunet.density import (
-    IncompleteGaussianMixture,
     MixtureDensity,
-    refine_mixed,
 )
 from lacunet.estimators._checks import (
     CheckedEstimator,
@@ -76,19 +75,18 @@ from lacunet.estimators._stream import (
     ViewJob,
     is_of_copies,
     join_histories,
+    refine_over,
 )
 from lacunet.estimators._views import (
     NUMBERS_AT_ONCE,
-    Bins,
     BodyShape,
     ViewEnsemble,
     ViewShape,
     find_bins,
-    find_codes,
     find_grid,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import ConditionalMixture, MixedComponents
+from lacunet.functional import ConditionalMixture
 from lacunet.training import Epoch
 
 # Numbers that a block of rows may hold at once in a layer: 64 MB in single precision.
@@ -506,6 +504,41 @@ class DensityEstimator(CheckedEstimator):
         return np.asarray(np.fmin(np.fmax(numbers, bounds.lower), bounds.upper))
 
 
+class FillingMixin(OneToOneFeatureMixin, TransformerMixin):
+    """Estimators whose ``transform`` fills what is missing, given bounds or not."""
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        **fit_params: Any,
+    ) -> Any:
+        """Fit, then fill the missing values of the same table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Numbers, categories and dates, with missing values.
+        y : Ignored
+            Not used; for scikit-learn's API.
+        lower, upper : array-like or frame of the shape of ``X``, default=None
+            Bounds of missing numbers, as in ``fit``.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+            Of the type of ``X``. Observed cells are unchanged.
+        """
+        filling: Any = self
+        filling.fit(X, y, lower=lower, upper=upper, **fit_params)
+        return filling.transform(X, lower=lower, upper=upper)
+
+
 class Problem(NamedTuple):
     """What is to be learned from the rows of a table."""
 
@@ -692,22 +725,7 @@ class NetworkEstimator(DensityEstimator):
         samples = Samples(x, targets, sample.weights)
         setting = self._setting(problem, samples, None)
 
-        def refine(
-            mixture: IncompleteGaussianMixture,
-            components: MixedComponents,
-            bins: Sequence[Bins] | None,
-        ) -> MixedComponents:
-            sizes = self._inputs.sizes
-            see = None if bins is None else partial(find_codes, bins=bins, sizes=sizes)
-
-            def expect(components: MixedComponents) -> tuple[float, Any]:
-                return blocks.expect(coder, mixture, components, see)
-
-            result = refine_mixed(
-                mixture, components, expect, scan.n_rows, stop=blocks.watch
-            )
-            return result.components
-
+        refine = partial(refine_over, blocks, coder, scan.n_rows)
         with undisturbed():
             module = build_views(
                 setting,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,12 +37,13 @@ from lacunet.estimators._views import (
     ViewEnsemble,
     add_edges,
     find_bins,
+    find_codes,
     find_grid,
     put_in_bins,
     rule_out,
 )
 from lacunet.exceptions import warn_user
-from lacunet.functional import FactorComponents, MixedComponents
+from lacunet.functional import FactorComponents
 from lacunet.nn import ExpectedBins, ExpectedLinear, RowGenerator
 from lacunet.training import AdamW, Epoch, Plan, train
 
@@ -187,11 +189,11 @@ def count_networks(
     return n_networks, n_networks // 2 if two else 0
 
 
-# Given a mixture, its components fitted to some rows, and the bins that numbers are put
-# in (None for numbers as they are), it returns components that fit all rows.
-Refine = Callable[
-    [IncompleteGaussianMixture, MixedComponents, Sequence[Bins] | None], MixedComponents
-]
+# What a density sees of encoded rows, if that is not all.
+See = Callable[[np.ndarray], np.ndarray] | None
+# Given a mixture, its components fitted to some rows (None if it is fitted itself), and
+# what they see of rows, it goes on with EM over all rows, and returns components.
+Refine = Callable[[IncompleteGaussianMixture, Any, See], Any]
 
 
 def build_views(
@@ -268,7 +270,8 @@ def build_views(
         sizes = (*(n + 1 for n in n_edges), *setting.sizes)
         mixture, components = fit_classes(some, sizes, seed, watch, outside)
         if refine is not None:
-            components = refine(mixture, components, bins)
+            see = partial(find_codes, bins=bins, sizes=setting.sizes)
+            components = refine(mixture, components, see)
         density = build_density(components, gamma=gamma, trainable=False)
         networks = body.build_over(density, n_second, generator, n_edges)
         assert isinstance(networks.first, ExpectedBins)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from scipy.optimize import nnls
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -23,10 +23,8 @@ from lacunet.density import (
     IncompleteGaussianMixture,
     MixtureDensity,
     fit_mixed,
-    refine_mixed,
 )
-from lacunet.density import refine as refine_mixture
-from lacunet.estimators._base import DensityEstimator
+from lacunet.estimators._base import DensityEstimator, FillingMixin
 from lacunet.estimators._checks import find_device, read_bounds, read_table
 from lacunet.estimators._densities import (
     DTYPE,
@@ -45,14 +43,13 @@ from lacunet.estimators._encoding import (
     fit_scaling,
     scaling_from_state,
 )
-from lacunet.estimators._fit import to_tensor
+from lacunet.estimators._fit import Refine, to_tensor
 from lacunet.estimators._generating import TableForm
 from lacunet.estimators._mixtures import (
     PLAIN,
     Candidate,
     HiddenCells,
     Member,
-    Refine,
     find_bounded,
     list_candidates,
     make_mixture,
@@ -60,7 +57,7 @@ from lacunet.estimators._mixtures import (
 )
 from lacunet.estimators._sampling import canonical_order
 from lacunet.estimators._saving import check_agreement
-from lacunet.estimators._stream import Blocks, RowCoder, TargetCode
+from lacunet.estimators._stream import Blocks, RowCoder, TargetCode, refine_over
 from lacunet.estimators._views import ViewShape
 from lacunet.exceptions import warn_user
 
@@ -94,7 +91,7 @@ _SCALE = 10
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
+class LacunetImputer(FillingMixin, DensityEstimator):
     """Fill tables of numbers, categories and dates from mixtures fitted by EM.
 
     With ``density="auto"`` several mixtures are fitted after some observed cells were
@@ -301,28 +298,7 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
         seed = self._seed = blocks.begin(seed)
         coder = RowCoder(self._inputs, TargetCode(), 1, seed, farthest=FOR_TABLES)
         scan = blocks.scan(coder, [])
-
-        def refine(
-            mixture: IncompleteGaussianMixture, components: Any, on_quantiles: bool
-        ) -> Any:
-            see = None
-            if on_quantiles:
-                mapping = self.quantiles_.transform
-                see = partial(map_numbers, mapping, self._inputs)
-
-            def expect(components: Any) -> tuple[float, Any]:
-                return blocks.expect(coder, mixture, components, see)
-
-            if components is not None:
-                result = refine_mixed(
-                    mixture, components, expect, scan.n_rows, stop=blocks.watch
-                )
-                return result.components
-            refine_mixture(
-                mixture, expect, scan.n_rows, np.zeros(encoder.width), blocks.watch
-            )
-            return None
-
+        refine = partial(refine_over, blocks, coder, scan.n_rows)
         rows = scan.sample.x.astype(np.float64)
         missing = np.isnan(rows[:, encoder.starts])
         self._form = TableForm.of(missing, backend="pyarrow")
@@ -345,28 +321,6 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             Of the type of ``X``. Observed cells are unchanged.
         """
         return self.impute(X, lower=lower, upper=upper)
-
-    def fit_transform(
-        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None
-    ) -> Any:
-        """Fit, then fill the missing values of the same table.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Numbers, categories and dates, with missing values.
-        y : Ignored
-            Not used; for scikit-learn's API.
-        lower, upper : array-like or frame of the shape of ``X``, default=None
-            Bounds of missing numbers, as in ``fit``.
-
-        Returns
-        -------
-        array or frame of shape (n_samples, n_features)
-            Of the type of ``X``. Observed cells are unchanged.
-        """
-        self.fit(X, y, lower=lower, upper=upper)
-        return self.transform(X, lower=lower, upper=upper)
 
     def sample_imputations(
         self, X: Any, n: int = 5, *, lower: Any = None, upper: Any = None
@@ -560,7 +514,10 @@ class LacunetImputer(OneToOneFeatureMixin, TransformerMixin, DensityEstimator):
             else:
                 mixture.fit(rows, **bounds)
             if refine is not None:
-                components = refine(mixture, components, candidate.quantiles)
+                see = None
+                if quantiles is not None:
+                    see = partial(map_numbers, quantiles.transform, self._inputs)
+                components = refine(mixture, components, see)
         how: dict[str, Any] = {"gamma": self.gamma, "trainable": False}
         density: MixtureDensity
         if mixed:

@@ -36,10 +36,6 @@ class Candidate(NamedTuple):
     quantiles: bool = False
 
 
-# Given a mixture, its components (None if it is fitted itself) and whether numbers are
-# mapped to quantiles, it goes on with EM over all rows, and returns components.
-Refine = Callable[[IncompleteGaussianMixture, Any, bool], Any]
-
 # The cheap ones first: a time limit cuts the others.
 CANDIDATES = (
     Candidate("full", 1, 1e-3),

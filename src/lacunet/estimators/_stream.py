@@ -24,6 +24,7 @@ from lacunet.density import (
     expect_codes,
     expect_rows,
     refine,
+    refine_mixed,
 )
 from lacunet.estimators._columns import Column, as_table
 from lacunet.estimators._encoding import FOR_NETWORKS, InputEncoder, TargetScale
@@ -32,6 +33,7 @@ from lacunet.estimators._fit import (
     Folds,
     NetworkTask,
     Samples,
+    See,
     Setting,
     Whole,
     make_optimiser,
@@ -83,11 +85,29 @@ def fit_blocks(estimator: Any, blocks: "Blocks") -> None:
     counts = np.maximum((~np.isnan(scan.sample.x)).sum(0), 1)
     shift = np.nansum(scan.sample.x, axis=0) / counts
     relative = partial(np.add, -shift)
+    refine_over(blocks, coder, scan.n_rows, estimator, None, relative, shift)
+
+
+def refine_over(
+    blocks: "Blocks",
+    coder: "RowCoder",
+    n_rows: int,
+    mixture: IncompleteGaussianMixture,
+    components: Any,
+    see: See,
+    shift: np.ndarray | None = None,
+) -> Any:
+    """Go on with EM over all blocks, as ``Refine`` does."""
 
     def expect(components: Any) -> tuple[float, Any]:
-        return blocks.expect(coder, estimator, components, relative)
+        return blocks.expect(coder, mixture, components, see)
 
-    refine(estimator, expect, scan.n_rows, shift, blocks.watch)
+    if components is None:
+        shift = np.zeros(mixture.means_.shape[1]) if shift is None else shift
+        refine(mixture, expect, n_rows, shift, blocks.watch)
+        return None
+    found = refine_mixed(mixture, components, expect, n_rows, stop=blocks.watch)
+    return found.components
 
 
 class Blocks(Protocol):
@@ -333,7 +353,7 @@ def expect_block(
     pieces: Iterator[np.ndarray],
     mixture: IncompleteGaussianMixture,
     components: Any,
-    see: Callable[[np.ndarray], np.ndarray] | None,
+    see: See,
 ) -> tuple[float, Any] | None:
     """Return the log likelihood of a block, and the sums of its rows' statistics.
 

@@ -96,7 +96,7 @@ def find_variances(model: PredictingEstimator, x: Tensor) -> VarianceParts:
 
     def measure(near: Calibration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return predictions, targets, and the variance by what is missing."""
-        own = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
+        own = _predict_unseen(model, near, weights)
         variance = _split_variance(model, near.x, weights[-1], _DRAWS)[2]
         return own, near.targets.numpy(), variance
 
@@ -223,7 +223,7 @@ def find_quantiles(
     means = _predict_by_fold(model, x, weights)
     quantiles = np.empty((*means.shape[1:], len(probabilities)))
     for rows, near in _calibrate(model, kept, x):
-        own = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
+        own = _predict_unseen(model, near, weights)
         squares = _Squares(own, near.targets.numpy())
         scores = (near.targets.numpy() - own) / np.sqrt(squares.of_others())
         deviations = np.sqrt(squares(means[-1, rows]))
@@ -273,7 +273,7 @@ def find_p_values(model: PredictingEstimator, x: Tensor) -> np.ndarray:
     probabilities = _predict_by_fold(model, x, weights)
     p_values = np.empty(probabilities.shape[1:])
     for rows, near in _calibrate(model, kept, x):
-        known = _of_own_fold(_predict_by_fold(model, near.x, weights), near)
+        known = _predict_unseen(model, near, weights)
         known = known[np.arange(len(known)), near.targets.numpy()]
         for block in np.array_split(rows, math.ceil(len(rows) / _BLOCK)):
             n_stranger = np.zeros((len(block), probabilities.shape[-1]))
@@ -343,7 +343,10 @@ def _predict_by_fold(
     return model._map_rows(x, of_block, _COMPARED_DRAWS).numpy()
 
 
-def _of_own_fold(by_fold: np.ndarray, kept: Calibration) -> np.ndarray:
+def _predict_unseen(
+    model: PredictingEstimator, near: Calibration, weights: Tensor
+) -> np.ndarray:
     """Return what networks predict for rows that they did not learn, (rows, out)."""
-    own: np.ndarray = by_fold[kept.folds.numpy(), np.arange(len(kept.folds))]
+    by_fold = _predict_by_fold(model, near.x, weights)
+    own: np.ndarray = by_fold[near.folds.numpy(), np.arange(len(near.folds))]
     return own
