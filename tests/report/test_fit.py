@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from lacunet.evaluation import hold_out
 from lacunet.evaluation._hold_out import (
     ClassRows,
+    CoverageBin,
     LearningStep,
     MissingBin,
 )
@@ -257,6 +258,24 @@ def test_rows_that_can_not_be_compared_by_missing_values(write, fewest, words):
     html = write(make_classification(by_missing=bins))
     assert "draw_missing" not in html
     assert words in html
+
+
+def test_coverage_of_all_rows_is_a_sentence(write):
+    whole = CoverageBin(0, 1, 40, 0.93, 0.8, 0.98, 1.4)
+    html = write(make_classification(coverage=(whole,)))
+    assert "The class of 93% of the held-out rows is in its 90% prediction set" in html
+    assert "80% to 98%" in html
+
+
+def test_coverage_is_drawn_by_the_number_of_missing_values():
+    few, many = (
+        CoverageBin(0, 1, 40, 0.9, 0.8, 1, 1),
+        CoverageBin(2, 5, 9, 0.8, 0, 1, 2),
+    )
+    covered, sizes = _fit.draw_coverage(make_classification(coverage=(few, many)))
+    assert covered["title"] == "Coverage of 90% sets of classes"
+    assert all(text in covered["svg"] for text in ("covered (%): 80", "9 rows"))
+    assert "classes: 2" in sizes["svg"]
 
 
 def test_without_a_model_and_a_table_there_is_nothing_to_list_of_them(write):
