@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from lacunet.inspection import ColumnSensitivity, pool
@@ -21,6 +23,14 @@ def test_each_column_has_a_card_with_its_sentence_and_a_row(tmp_path):
     assert "outside of the 95% interval of the mean of all from a shift of -1" in text
     assert "inside of the 95% interval of the mean of all with every shift" in text
     assert "<script>alert" not in text
+
+
+def test_means_that_lack_bounded_values_may_be_outside_for_that_reason(tmp_path):
+    reason = "may be outside for that reason alone"
+    for n_bounded in (0, 9):
+        columns = [replace(column("lead", 5.0), n_bounded=n_bounded)]
+        path = write_sensitivity(columns, tmp_path / "page.html", force=True)
+        assert (reason in path.read_text("utf-8")) == (n_bounded > 0)
 
 
 def test_a_page_without_columns_says_so(tmp_path):
