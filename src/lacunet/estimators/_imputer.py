@@ -254,6 +254,7 @@ class LacunetImputer(FillingMixin, DensityEstimator):
         if self.keep_rows:
             some = some_rows(rows, seed, _MOST_ROWS).astype(np.float32)
             self._rows = torch.from_numpy(some)
+            # What tables are drawn from, by number; copies of the model share it.
             self._fits: dict[int, Any] = {}
         self._fit_mixtures(rows, seed, began)
         return self
@@ -610,18 +611,18 @@ class LacunetImputer(FillingMixin, DensityEstimator):
         if not hasattr(self, "_rows"):
             return self._list_members()
         number = number % _MOST_PARAMETERS if number >= 0 else number
-        members, rows = self._fits, self._rows.double().numpy()
-        if not members:
-            members[-1] = self._choose_parameters(rows)
-        if number not in members:
-            candidate, mixture, _ = members[-1]
-            random_state = np.random.RandomState([self._seed, number])
-            sample = rows[random_state.randint(len(rows), size=len(rows))]
-            # By its number: threads that fit the same one find the same.
+        if -1 not in self._fits:
+            self._fits[-1] = self._choose_parameters(self._rows.double().numpy())
+        if number not in self._fits:
+            candidate, mixture, _ = self._fits[-1]
             mixture = copy.deepcopy(mixture)
+            # By its number: threads that fit the same one find the same.
+            random_state = np.random.RandomState([self._seed, number])
+            chosen = random_state.randint(len(self._rows), size=len(self._rows))
+            sample = self._rows.double().numpy()[chosen]
             drawn = self._fit_to_draw(candidate, mixture, sample)
-            members[number] = candidate, mixture, drawn
-        return [members[number][2]]
+            self._fits[number] = candidate, mixture, drawn
+        return [self._fits[number][2]]
 
     def _fit_to_draw(
         self,

@@ -8,7 +8,7 @@ moments that those before it have left (assumed-density filtering), which is not
 up to five of them, cut off at their 30% quantiles, and correlations from 0.3 to 0.9,
 means were off by at most 0.08 standard deviations, these by 25%, log evidence by 0.05.
 Where some are low and others high although they are correlated, of which there is
-little, means may be off by a quarter of a standard deviation, these by a factor of two.
+little, means may be off by a whole one of what is left, and that by a factor of three.
 """
 
 from dataclasses import dataclass
