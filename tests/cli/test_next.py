@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import small
 from own_models import make_table, save_csv, save_model
 
 from lacunet import (
@@ -117,6 +118,18 @@ def test_what_the_model_does_not_know_is_not_ranked(call, folder, tmp_path):
     planned = [{each["column"] for each in plan["steps"]} for plan in found["plans"]]
     assert planned == [{"age"}, {"score"}, {"age", "town"}]
     assert "Some values of 'town' were not seen in training: they" in result.stderr
+
+
+def test_columns_may_have_numbers_as_names(call, tmp_path):
+    X = pd.DataFrame(np.random.RandomState(0).randn(60, 2), columns=["2020", "2021"])
+    model = small.regressor().fit(X, X["2020"])
+    model.save(tmp_path / "m", texts={"table.json": ModelTable("t.csv").to_text()})
+    (tmp_path / "new.csv").write_text("2020,2021\n,0.5\n")
+    (tmp_path / "costs.csv").write_text("column,cost\n2020,4\n2021,1\n")
+    given = ("--costs", tmp_path / "costs.csv", "--json")
+    result = call("next", tmp_path / "m", tmp_path / "new.csv", *given)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["ranking"][0]["cost"] == 4
 
 
 def test_a_table_without_missing_values_needs_nothing(call, folder, tmp_path):

@@ -46,6 +46,15 @@ def test_vectors_are_pooled_one_by_one():
             assert getattr(every, name)[k] == pytest.approx(getattr(one, name))
 
 
+def test_frames_and_generators_are_pooled_as_arrays_are():
+    estimates, variances = np.array([[1.0, 2.0], [1.5, 2.5]]), np.ones((2, 2))
+    expected = repr(pool(estimates, variances))
+    frames = pd.DataFrame(estimates), pd.DataFrame(variances)
+    series = [row for _, row in frames[0].iterrows()]
+    for given in (frames, (series, frames[1]), (iter(estimates), iter(variances))):
+        assert repr(pool(*given)) == expected
+
+
 def test_equal_estimates_have_the_variance_of_a_complete_table():
     found = pool([0.1] * 3, [4.0] * 3)
     assert found.std_error == 2.0
@@ -68,6 +77,7 @@ def test_it_reads_as_a_table():
 @pytest.mark.parametrize(
     ("estimates", "variances", "options", "message"),
     [
+        (1.0, 1.0, {}, r"shape \(\) and variances"),
         ([1.0], [1.0], {}, "from 1 table, but expected at least 2"),
         ([1.0, 2.0], [1.0], {}, r"shape \(2,\) and variances of shape \(1,\)"),
         (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, "expected both of shape"),

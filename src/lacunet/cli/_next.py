@@ -225,7 +225,7 @@ def _read_costs(path: str) -> "pd.Series[float]":
             f"expected 'column' and 'cost'."
         )
         raise click.ClickException(msg)
-    return frame.set_index("column")["cost"]
+    return frame.set_index(frame["column"].astype(str))["cost"]
 
 
 def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """One result of the analyses of several completed tables, and what it presumes."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -122,8 +122,12 @@ def pool(
     >>> round(pooled.variance_increase, 3)
     0.463
     """
-    pairs = [*estimates], [*variances]
-    labels = [tuple(each.index) for each in sum(pairs, []) if hasattr(each, "iloc")]
+    pairs = [
+        [*given] if isinstance(given, (list, tuple, Iterator)) else given
+        for given in (estimates, variances)
+    ]
+    tables = [each for given in pairs if isinstance(given, list) for each in given]
+    labels = [tuple(each.index) for each in tables if hasattr(each, "iloc")]
     if len(set(labels)) > 1:
         msg = (
             f"Got series of {list_names(list(labels[0]))}, and others of other names, "
