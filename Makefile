@@ -4,7 +4,8 @@ BIN := .venv/bin
 ENV := .venv/.installed
 PYTEST_ARGS ?= # for instance -m slow
 # One thread a process: the tests are many small products, and there are two processes.
-TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Bytecode is kept, as many tests start processes of their own.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # The tests whose numbers come from matrix products, which every CPU rounds its own way;
 # without those of what torch's compiler, exporters and processes support.
 NUMERIC_TESTS := $(addprefix tests/,functional density nn estimators inspection) \
