@@ -99,7 +99,16 @@ def test_fills_and_draws_lie_inside_the_bounds(kind):
     bounded = ~np.isnan(upper).all(1)
     assert (gain[bounded] < 0).all()
     assert not gain[~bounded].any()
-    assert mixture.predict_proba(X, upper=upper).shape == (300, 1)
+
+
+def test_a_bound_tells_which_component_a_row_is_of():
+    X = np.concatenate([np.full(50, -3.0), np.full(50, 3.0)])[:, None]
+    X = X + np.random.RandomState(0).randn(100, 1)
+    mixture = IncompleteGaussianMixture(2, random_state=0).fit(X)
+    low = mixture.means_[:, 0].argmin()
+    upper = np.array([[-2.0]])
+    assert mixture.predict_proba([[np.nan]], upper=upper)[0, low] > 0.99
+    assert mixture.predict([[np.nan]], upper=upper)[0] == low
 
 
 def test_levels_that_are_ruled_out_count_for_the_others():

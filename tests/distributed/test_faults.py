@@ -153,7 +153,7 @@ model.save(output)
 @pytest.mark.parametrize(
     ("workers", "file"),
     [
-        (0, "view-0.safetensors"),
+        pytest.param(0, "view-0.safetensors", marks=pytest.mark.slow),
         pytest.param(0, "em-2.safetensors", marks=pytest.mark.slow),
         pytest.param(0, "summary.safetensors", marks=pytest.mark.slow),
         pytest.param(2, "view-1.safetensors", marks=pytest.mark.slow),

