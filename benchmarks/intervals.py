@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     tables = Path(os.environ.get("LACUNET_DATA", "")) / "tables"
     add("--tables", type=Path, default=tables, metavar="FOLDER")
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="NAME")
-    add("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="SEED")
+    add("--seeds", type=int, nargs="+", default=[0, 1], metavar="SEED")
     add("--quick", action="store_true", help="tiny models, to see that it runs")
     add("--out", type=Path, default=OUT, metavar="FILE")
     options = parser.parse_args(argv)
